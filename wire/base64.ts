@@ -1,0 +1,95 @@
+// Canonical base64 between bytes: standard letters, padded, no white space, no stray bits
+// (spec/wire.md §4.1). Short values are converted in place; long ones go through the runtime.
+
+const LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+const PAD = 0x3d;
+/** Bytes from which on the runtime's conversion is cheaper than a loop. */
+const LONG_BYTES = 1024;
+
+const ENCODE: Uint8Array = new TextEncoder().encode(LETTERS);
+/** Value of a letter; 64 and more = not a letter. */
+const DECODE: Uint8Array = new Uint8Array(256).fill(64);
+for (let value = 0; value < 64; value++) DECODE[ENCODE[value]!] = value;
+
+const latin1 = new TextDecoder("latin1");
+
+/** Bytes that `bytes` bytes take as base64. */
+export function base64Length(bytes: number): number {
+  return Math.ceil(bytes / 3) * 4;
+}
+
+/** Writes `value` as base64 to `into` from `at` on; answers where it ends. */
+export function encodeBase64(value: Uint8Array, into: Uint8Array, at: number): number {
+  const { length } = value;
+  if (length >= LONG_BYTES) {
+    const text = (value as Uint8Array & { toBase64(): string }).toBase64();
+    return at + new TextEncoder().encodeInto(text, into.subarray(at)).written;
+  }
+  let from = 0;
+  for (const whole = length - length % 3; from < whole; from += 3) {
+    const group = (value[from]! << 16) | (value[from + 1]! << 8) | value[from + 2]!;
+    into[at] = ENCODE[group >> 18]!;
+    into[at + 1] = ENCODE[(group >> 12) & 63]!;
+    into[at + 2] = ENCODE[(group >> 6) & 63]!;
+    into[at + 3] = ENCODE[group & 63]!;
+    at += 4;
+  }
+  const rest = length - from;
+  if (rest === 0) return at;
+  const group = (value[from]! << 16) | ((rest === 2 ? value[from + 1]! : 0) << 8);
+  into[at] = ENCODE[group >> 18]!;
+  into[at + 1] = ENCODE[(group >> 12) & 63]!;
+  into[at + 2] = rest === 2 ? ENCODE[(group >> 6) & 63]! : PAD;
+  into[at + 3] = PAD;
+  return at + 4;
+}
+
+/** Reads the base64 in `bytes` from `start` to `end`; `null` = it is not canonical. */
+export function decodeBase64(bytes: Uint8Array, start: number, end: number): Uint8Array | null {
+  const length = end - start;
+  if (length === 0) return new Uint8Array(0);
+  if (length % 4 !== 0) return null;
+  const padding = bytes[end - 1] !== PAD ? 0 : bytes[end - 2] !== PAD ? 1 : 2;
+  const size = length / 4 * 3 - padding;
+  if (length >= LONG_BYTES) return decodeLong(bytes.subarray(start, end), size);
+  const value = new Uint8Array(size);
+  let at = 0;
+  let from = start;
+  for (const whole = padding === 0 ? end : end - 4; from < whole; from += 4) {
+    const a = DECODE[bytes[from]!]!;
+    const b = DECODE[bytes[from + 1]!]!;
+    const c = DECODE[bytes[from + 2]!]!;
+    const d = DECODE[bytes[from + 3]!]!;
+    if ((a | b | c | d) > 63) return null;
+    const group = (a << 18) | (b << 12) | (c << 6) | d;
+    value[at] = group >> 16;
+    value[at + 1] = group >> 8;
+    value[at + 2] = group;
+    at += 3;
+  }
+  if (padding === 0) return value;
+  const a = DECODE[bytes[from]!]!;
+  const b = DECODE[bytes[from + 1]!]!;
+  const c = padding === 1 ? DECODE[bytes[from + 2]!]! : 0;
+  if ((a | b | c) > 63) return null;
+  const group = (a << 18) | (b << 12) | (c << 6);
+  if ((group & (padding === 1 ? 0xff : 0xffff)) !== 0) return null;
+  value[at] = group >> 16;
+  if (padding === 1) value[at + 1] = group >> 8;
+  return value;
+}
+
+interface Base64Decoder {
+  fromBase64(text: string, options: { lastChunkHandling: "strict" }): Uint8Array;
+}
+
+function decodeLong(text: Uint8Array, size: number): Uint8Array | null {
+  try {
+    const decoder = Uint8Array as unknown as Base64Decoder;
+    const value = decoder.fromBase64(latin1.decode(text), { lastChunkHandling: "strict" });
+    // The runtime passes over white space, which is not canonical.
+    return value.length === size ? value : null;
+  } catch {
+    return null;
+  }
+}
