@@ -1,0 +1,328 @@
+// The way of a publish: room, queue, lane, append, answer (spec/semantics.md §3). `submit` queues,
+// `pump` runs whatever can run, synchronously; a publish that stays behind waits for room or for
+// its shard, within bounds. Every job gets exactly one outcome (B10) and every byte is given back
+// (B9).
+
+import { Admission } from "./admission.ts";
+import type { Room } from "./admission.ts";
+import { invariant } from "./core_error.ts";
+import { Deadlines } from "./deadlines.ts";
+import { FairQueue } from "./fair_queue.ts";
+import type { Lane } from "./fair_queue.ts";
+import { ConnectionBudget } from "./publish_job.ts";
+import type { PipelineSettings, PublishJob, PublishOutcome } from "./publish_job.ts";
+import { MAX_CLAIM_JOBS } from "./publish_counters.ts";
+import type { PublishCounters } from "./publish_counters.ts";
+import { DONE, QUEUED, QueuedPublish, WAITING } from "./queued_publish.ts";
+import type { StreamShard } from "./stream_shard.ts";
+
+/** Payload bytes that a claim takes behind its first publish. */
+export const MAX_CLAIM_BYTES_BEHIND: number = 1024 * 1024;
+
+const RETRY_AFTER_MS = 10;
+
+const OVERLOADED: PublishOutcome = Object.freeze({
+  kind: "refused",
+  code: "overloaded",
+  reason: "publish_queue_full",
+  retryAfterMs: RETRY_AFTER_MS,
+});
+const NOT_FOUND: PublishOutcome = Object.freeze({ kind: "refused", code: "not_found" });
+const SHED: PublishOutcome = Object.freeze({ kind: "shed" });
+const UNKNOWN: PublishOutcome = Object.freeze({ kind: "unknown", code: "unacknowledged" });
+
+/** What `submit` did: `waiting` = read no more of that stream until `onAdmitted` or `settle`. */
+export type Submitted = "queued" | "waiting" | "settled";
+
+/** The publishes of one broker process, from submission to outcome. */
+export class PublishPipeline {
+  /** Called, outside `pump`, when there is something to pump though nothing was submitted. */
+  onRunnable: (() => void) | null = null;
+  /** Told what an append or a callback threw; without it `pump` throws the first such error. */
+  onFault: ((error: unknown) => void) | null = null;
+
+  readonly #settings: PipelineSettings;
+  readonly #counters: PublishCounters;
+  readonly #queue: FairQueue<QueuedPublish>;
+  readonly #admission: Admission;
+  readonly #deadlines = new Deadlines();
+  /** Lane and shard by shard handle; a handle in other hands gets a new lane. */
+  readonly #lanes: Lane<QueuedPublish>[] = [];
+  readonly #shards: StreamShard[] = [];
+  /** Publishes submitted since `ownPending`: their bodies may be views of a read buffer. */
+  #recent: QueuedPublish[] = [];
+  /** The claim being made. */
+  readonly #claim: QueuedPublish[] = [];
+  #pumping = false;
+  #fault: { readonly error: unknown } | null = null;
+
+  /** `counters` are bumped in place. */
+  constructor(settings: PipelineSettings, counters: PublishCounters) {
+    const { inflightBytes, connectionInflightBytes } = settings;
+    invariant(
+      inflightBytes >= 1 && connectionInflightBytes >= 1,
+      "B9: a budget has a byte or more",
+    );
+    this.#settings = settings;
+    this.#counters = counters;
+    this.#queue = new FairQueue({ share: settings.queueDepth, executors: settings.executors });
+    this.#admission = new Admission(this.#queue, inflightBytes);
+  }
+
+  /** Publishes in the queue. */
+  get queuedJobs(): number {
+    return this.#queue.queued;
+  }
+
+  /** Bytes charged to the budget of the process. */
+  get queuedBytes(): number {
+    return this.#admission.usedBytes;
+  }
+
+  /** Publishes that wait for room. */
+  get waitingJobs(): number {
+    return this.#admission.waiting;
+  }
+
+  /** The byte budget of a new connection. */
+  createBudget(): ConnectionBudget {
+    return new ConnectionBudget(this.#settings.connectionInflightBytes);
+  }
+
+  /**
+   * The connection is gone: its publishes that wait for room are dropped and counted. Those in the
+   * queue are appended all the same (spec/semantics.md §3.5).
+   */
+  closeBudget(budget: ConnectionBudget): void {
+    if (budget.closed) return;
+    budget.closed = true;
+    const waiters = this.#admission.waitersOf(budget);
+    for (const publish of waiters) {
+      this.#counters.backpressureCancelled++;
+      this.#giveUp(publish, publish.job.acked ? OVERLOADED : SHED);
+    }
+    if (waiters.length > 0) this.#askForPump();
+    this.#raiseFault();
+  }
+
+  /** Takes a publish in. `nowMs`: monotonic milliseconds. It runs at the next `pump` or before. */
+  submit(job: PublishJob, nowMs: number): Submitted {
+    const { shard, budget } = job;
+    if (!shard.active || budget.closed) {
+      job.settle(job.acked ? (shard.active ? OVERLOADED : NOT_FOUND) : SHED);
+      return "settled";
+    }
+    const deadlineMs = job.acked ? nowMs + this.#settings.ackWaitMs : Infinity;
+    const publish = new QueuedPublish(job, this.#laneOf(shard, job.tenant), deadlineMs);
+    let room = this.#admission.enter(publish);
+    if (room !== "room" && !this.#pumping) {
+      // What is queued may only wait for the end of this turn: a burst in one read is no backlog.
+      this.#run();
+      room = this.#admission.enter(publish);
+    }
+    let submitted: Submitted = "queued";
+    if (room === "room") {
+      this.#enqueue(publish);
+      this.#recent.push(publish);
+    } else submitted = this.#noRoom(publish, room, nowMs);
+    this.#raiseFault();
+    return submitted;
+  }
+
+  /** Runs everything that can run now: tenants in turn, each lane in order, publishes in groups. */
+  pump(): void {
+    if (this.#pumping) return;
+    this.#run();
+    this.#raiseFault();
+  }
+
+  /**
+   * Gives every publish that is still pending a body of its own, before the memory that it was read
+   * into is used again, and starts its deadline. To be called once per read, after `pump`.
+   */
+  ownPending(): void {
+    const recent = this.#recent;
+    if (recent.length === 0) return;
+    if (this.#queue.queued + this.#admission.waiting > 0) {
+      for (const publish of recent) {
+        if (publish.state === DONE) continue;
+        if (!publish.owned) publish.own();
+        // A publish that had to wait for room is watched since it began to.
+        if (publish.job.acked && !publish.waited) this.#deadlines.add(publish);
+      }
+    }
+    this.#recent = [];
+  }
+
+  /** When `expire` is due at the earliest, in the time of `submit`; `null` = nothing is due. */
+  nextDeadline(): number | null {
+    return this.#deadlines.nextMs();
+  }
+
+  /** Answers acked publishes whose time is up: no room in time, or no outcome in time. */
+  expire(nowMs: number): void {
+    this.#deadlines.expire(nowMs, this.#expired);
+    if (this.#admission.freed) this.pump();
+    this.#raiseFault();
+  }
+
+  #run(): void {
+    this.#pumping = true;
+    try {
+      do {
+        for (let lane = this.#queue.next(); lane !== null; lane = this.#queue.next()) {
+          this.#runLane(lane);
+        }
+      } while (this.#admission.letIn(this.#admit) > 0);
+    } finally {
+      this.#pumping = false;
+    }
+  }
+
+  #laneOf(shard: StreamShard, tenant: string): Lane<QueuedPublish> {
+    const { handle } = shard;
+    if (this.#shards[handle] !== shard) {
+      const lane = this.#queue.lane(shard.stream.definition.tenant);
+      this.#lanes[handle] = lane;
+      this.#shards[handle] = shard;
+      shard.onRoom = (): void => {
+        if (this.#queue.unpark(lane)) this.#askForPump();
+      };
+    }
+    const lane = this.#lanes[handle]!;
+    invariant(lane.tenant.name === tenant, "B8: a lane belongs to one tenant");
+    return lane;
+  }
+
+  #enqueue(publish: QueuedPublish): void {
+    publish.state = QUEUED;
+    this.#queue.push(publish.lane, publish);
+  }
+
+  #noRoom(publish: QueuedPublish, missing: Room, nowMs: number): Submitted {
+    const { job } = publish;
+    const { queueWaitMs, ingressWait } = this.#settings;
+    if (missing === "queue") this.#counters.queueFull++;
+    else if (missing === "process_bytes") this.#counters.bytesFull++;
+    else this.#counters.connBytesFull++;
+    if (job.acked ? queueWaitMs > 0 : ingressWait) {
+      this.#counters.ingressWaited++;
+      publish.waited = true;
+      this.#admission.wait(publish, missing);
+      this.#recent.push(publish);
+      if (job.acked) {
+        publish.deadlineMs = nowMs + queueWaitMs;
+        this.#deadlines.add(publish);
+      }
+      return "waiting";
+    }
+    this.#counters.full(job.tenant, job.acked);
+    publish.finish();
+    publish.settle(job.acked ? OVERLOADED : SHED);
+    return "settled";
+  }
+
+  readonly #admit = (publish: QueuedPublish): void => {
+    this.#enqueue(publish);
+    publish.deadlineMs += this.#settings.ackWaitMs;
+    try {
+      publish.job.onAdmitted?.();
+    } catch (error) {
+      this.#failed(error);
+    }
+  };
+
+  readonly #expired = (publish: QueuedPublish): void => {
+    if (publish.state === WAITING) {
+      this.#counters.full(publish.job.tenant, true);
+      this.#giveUp(publish, OVERLOADED);
+    } else this.#settle(publish, UNKNOWN);
+  };
+
+  #giveUp(publish: QueuedPublish, outcome: PublishOutcome): void {
+    this.#admission.giveUp(publish);
+    publish.finish();
+    this.#settle(publish, outcome);
+  }
+
+  #runLane(lane: Lane<QueuedPublish>): void {
+    const { shard } = lane.jobs.front!.job;
+    if (shard.active && !shard.mayAppend()) {
+      this.#queue.park(lane);
+      return;
+    }
+    const claim = this.#claim;
+    this.#gather(lane);
+    const first = shard.tail;
+    const failure = shard.active ? this.#append(shard, first) : NOT_FOUND;
+    this.#queue.complete(lane);
+    for (let at = 0, offset = first; at < claim.length; at++) {
+      const publish = claim[at]!;
+      this.#admission.leave(publish);
+      publish.finish();
+      if (!publish.settled) {
+        this.#settle(publish, failure ?? { kind: "written", offset, durable: false });
+      }
+      offset += publish.count;
+    }
+    claim.length = 0;
+  }
+
+  /** Takes the first publish of `lane` and those behind it that one claim may hold. */
+  #gather(lane: Lane<QueuedPublish>): void {
+    const claim = this.#claim;
+    const queue = this.#queue;
+    const first = queue.take(lane);
+    claim.push(first);
+    if (first.count === 0) return;
+    let bytesBehind = 0;
+    while (claim.length < MAX_CLAIM_JOBS) {
+      const next = queue.behind(lane);
+      if (next === undefined || next.count === 0) return;
+      bytesBehind += next.payloadBytes;
+      if (bytesBehind > MAX_CLAIM_BYTES_BEHIND) return;
+      claim.push(queue.takeMore(lane));
+    }
+  }
+
+  /** Appends the claim; answers what its publishes get instead of `written`, or `null`. */
+  #append(shard: StreamShard, first: number): PublishOutcome | null {
+    const claim = this.#claim;
+    if (claim[0]!.count === 0) return null;
+    this.#counters.claimJobs[claim.length]!++;
+    try {
+      shard.append(claim);
+      return null;
+    } catch (error) {
+      this.#failed(error);
+      // Once sequences are taken the records exist, whatever failed behind that.
+      if (shard.tail !== first) return UNKNOWN;
+      return { kind: "failed", code: "internal", message: "the append failed" };
+    }
+  }
+
+  #settle(publish: QueuedPublish, outcome: PublishOutcome): void {
+    try {
+      publish.settle(outcome);
+    } catch (error) {
+      this.#failed(error);
+    }
+  }
+
+  #failed(error: unknown): void {
+    this.#counters.workerRestarts++;
+    if (this.onFault !== null) this.onFault(error);
+    else this.#fault ??= { error };
+  }
+
+  #raiseFault(): void {
+    if (this.#fault === null || this.#pumping) return;
+    const { error } = this.#fault;
+    this.#fault = null;
+    throw error;
+  }
+
+  #askForPump(): void {
+    if (!this.#pumping && this.onRunnable !== null) this.onRunnable();
+  }
+}
