@@ -1,0 +1,134 @@
+// Cache requests of one stream, answered at once and in order: the store is in memory and the
+// answer is appended before the next frame is looked at (spec/wire.md §4.6).
+
+import { encodeMessage, shardForKey } from "@felix/wire";
+import type { CacheDeleteMessage, CacheGetMessage, CachePutMessage } from "@felix/wire";
+import { CacheLimitError } from "../core/mod.ts";
+import type { Cache, CacheStore } from "../core/mod.ts";
+import type { BrokerContext } from "./context.ts";
+import type { Peer } from "./negotiation.ts";
+import type { Outbox } from "./outbox.ts";
+import { MAX_RECORD_BYTES } from "./publisher.ts";
+import { cacheNotFound, encodeError, REFUSAL } from "./refusal.ts";
+import type { Refusal } from "./refusal.ts";
+
+/** A cache request. */
+export type CacheRequest = CacheGetMessage | CachePutMessage | CacheDeleteMessage;
+
+const encoder = new TextEncoder();
+const keyBytes = new Uint8Array(3 * 1024);
+
+/** The caches that one client stream talks to. */
+export class CacheRequests {
+  readonly #context: BrokerContext;
+  readonly #peer: Peer;
+  readonly #outbox: Outbox;
+  // The cache of the last request and what was granted on it: most streams stay with one.
+  #namespace = "";
+  #name = "";
+  #cache: Cache | undefined;
+  #mayRead = false;
+  #mayWrite = false;
+
+  constructor(context: BrokerContext, peer: Peer, outbox: Outbox) {
+    this.#context = context;
+    this.#peer = peer;
+    this.#outbox = outbox;
+  }
+
+  /** Serves one request. Answers whether the stream goes on. */
+  serve(request: CacheRequest): boolean {
+    if (request.tenant_id !== this.#peer.tenant) return this.#end(REFUSAL.tenantMismatch);
+    this.#remember(request.namespace, request.cache);
+    const allowed = request.type === "cache_get" ? this.#mayRead : this.#mayWrite;
+    if (!allowed) return this.#end(REFUSAL.forbidden);
+    const cache = this.#cache;
+    if (cache === undefined) {
+      this.#fail(cacheNotFound(request.tenant_id, request.namespace, request.cache));
+    } else {
+      const { shards } = cache;
+      const index = shards.length === 1 ? 0 : shardOf(request.key, shards.length);
+      this.#serve(request, shards[index]!);
+    }
+    return request.request_id !== undefined;
+  }
+
+  #serve(request: CacheRequest, store: CacheStore): void {
+    const now = this.#context.wallMs();
+    const { cache } = this.#context.metrics;
+    switch (request.type) {
+      case "cache_get": {
+        const value = store.get(request.key, now);
+        cache.gets++;
+        if (value === null) cache.misses++;
+        else cache.hits++;
+        return this.#value(request, value);
+      }
+      case "cache_delete":
+        cache.deletes++;
+        return this.#value(request, store.delete(request.key, now));
+      case "cache_put":
+        return this.#put(request, store, now);
+    }
+  }
+
+  #put(request: CachePutMessage, store: CacheStore, now: number): void {
+    this.#context.metrics.cache.puts++;
+    if (request.value.length > MAX_RECORD_BYTES) {
+      const message = "cache put not served: the value is larger than 8 MiB";
+      return this.#fail({ code: "limit_exceeded", message });
+    }
+    try {
+      const ttl = request.ttl_ms ?? null;
+      store.put(request.key, request.value, ttl === null ? null : Number(ttl), now);
+    } catch (error) {
+      if (!(error instanceof CacheLimitError)) throw error;
+      const message = `cache put not served: ${error.message}`;
+      return this.#fail({ code: "limit_exceeded", message });
+    }
+    const { request_id } = request;
+    const out = this.#outbox.writer;
+    if (request_id === undefined) encodeMessage({ type: "ok" }, out);
+    else encodeMessage({ type: "cache_ok", request_id }, out);
+  }
+
+  #value(request: CacheGetMessage | CacheDeleteMessage, value: Uint8Array | null): void {
+    const { tenant_id, namespace, cache, key, request_id } = request;
+    encodeMessage(
+      request_id === undefined
+        ? { type: "cache_value", tenant_id, namespace, cache, key, value }
+        : { type: "cache_value", tenant_id, namespace, cache, key, value, request_id },
+      this.#outbox.writer,
+    );
+  }
+
+  #remember(namespace: string, name: string): void {
+    if (namespace === this.#namespace && name === this.#name && this.#cache?.active) return;
+    const { tenant, grants } = this.#peer;
+    const object = `cache:${tenant}/${namespace}/${name}`;
+    this.#namespace = namespace;
+    this.#name = name;
+    this.#cache = this.#context.catalog.caches.find(tenant, namespace, name);
+    this.#mayRead = grants.allows("cache.read", object);
+    this.#mayWrite = grants.allows("cache.write", object);
+  }
+
+  #fail(refusal: Refusal): void {
+    this.#context.metrics.cache.failed++;
+    encodeError(refusal, this.#peer.readsCodes, this.#outbox.writer);
+  }
+
+  #end(refusal: Refusal): false {
+    encodeError(refusal, this.#peer.readsCodes, this.#outbox.writer);
+    return false;
+  }
+}
+
+/** Shard of a cache key: its UTF-8 bytes, always by modulo (spec/wire.md §6). */
+function shardOf(key: string, shards: number): number {
+  const fits = key.length * 3 <= keyBytes.length;
+  const bytes = fits
+    ? keyBytes.subarray(0, encoder.encodeInto(key, keyBytes).written)
+    : encoder.encode(key);
+  return shardForKey(bytes, shards);
+}

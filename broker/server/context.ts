@@ -1,0 +1,34 @@
+// What every connection and stream of one broker shares. Built once by `startBroker`.
+
+import type { BrokerSettings } from "../config/settings.ts";
+import type { Catalog } from "../catalog/catalog.ts";
+import type { TokenVerifier } from "../auth/grants.ts";
+import type { BrokerLog } from "../log/broker_log.ts";
+import type { BrokerMetrics } from "../metrics/counters.ts";
+import type { PublishPipeline } from "../core/mod.ts";
+import type { WriterPool } from "./outbox.ts";
+import type { TurnQueue } from "./turn.ts";
+
+/** The parts of a running broker that its sessions use. */
+export interface BrokerContext {
+  readonly settings: BrokerSettings;
+  readonly catalog: Catalog;
+  readonly tokens: TokenVerifier;
+  readonly log: BrokerLog;
+  readonly metrics: BrokerMetrics;
+  readonly pipeline: PublishPipeline;
+  readonly turn: TurnQueue;
+  readonly writers: WriterPool;
+  /** Monotonic milliseconds. */
+  nowMs(): number;
+  /** Milliseconds since the Unix epoch. */
+  wallMs(): number;
+  /** Runs the pipeline and arms its deadline. */
+  pump(): void;
+  /** A subscription id that no other subscription of this process has. */
+  nextSubscriptionId(): bigint;
+  /** `true` once shutdown began. */
+  draining(): boolean;
+  /** Address that topology answers name; `null` = none. */
+  readonly advertisedAddress: string | null;
+}

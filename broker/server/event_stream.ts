@@ -1,0 +1,182 @@
+// The event stream of one subscription: takes what its queue holds and writes it, in as few frames
+// and writes as the bounds allow. A lone event leaves in the turn that published it; while a write
+// is under way the queue fills, and the next write takes what has gathered. No timer.
+
+import {
+  encodeMessage,
+  EVENT_HEADROOM_BYTES,
+  FLAG_BINARY_EVENT_BATCH_SHARED,
+  writeEventHeader,
+  writeFrameHeader,
+} from "@felix/wire";
+import type { ByteWriter, Message } from "@felix/wire";
+import type { SendStream } from "@felix/transport";
+import type { Delivery, Envelope, Subscriber } from "../core/mod.ts";
+import type { BrokerContext } from "./context.ts";
+import type { Deliverer } from "./turn.ts";
+
+/** Encodes an envelope's frame in place, in front of its body; once per envelope. */
+function encodeEnvelope(envelope: Envelope): Uint8Array {
+  const { storage, count } = envelope;
+  const bodyBytes = storage.length - EVENT_HEADROOM_BYTES;
+  const start = writeEventHeader(storage, EVENT_HEADROOM_BYTES, bodyBytes, count);
+  return storage.subarray(start);
+}
+
+/** Writes the events of one subscription until either side ends it. */
+export class EventStream implements Deliverer {
+  readonly #context: BrokerContext;
+  readonly #stream: SendStream;
+  readonly #subscriber: Subscriber;
+  readonly #onEnd: () => void;
+  #scratch: ByteWriter | null = null;
+  /** A write is under way, or delivery has not begun yet. */
+  #busy = true;
+  #ended = false;
+  #ending = false;
+  #last: Message | null = null;
+
+  /** `onEnd` is called once, when nothing more will be sent. */
+  constructor(
+    context: BrokerContext,
+    stream: SendStream,
+    subscriber: Subscriber,
+    onEnd: () => void,
+  ) {
+    this.#context = context;
+    this.#stream = stream;
+    this.#subscriber = subscriber;
+    this.#onEnd = onEnd;
+    subscriber.onReady = (): void => {
+      if (!this.#busy) context.turn.deliverLater(this);
+    };
+  }
+
+  /** Whether events are on their way or queued. */
+  get busy(): boolean {
+    return !this.#ended && (this.#busy || this.#subscriber.queuedEnvelopes > 0);
+  }
+
+  /** Writes the hello, which must come before anything else on the stream. Never rejects. */
+  async hello(subscriptionId: bigint): Promise<void> {
+    const out = this.#context.writers.borrow();
+    encodeMessage({ type: "event_stream_hello", subscription_id: subscriptionId }, out);
+    try {
+      await this.#stream.write(out.written());
+      this.#context.writers.give(out);
+    } catch {
+      this.#onStopped();
+    }
+  }
+
+  /** Begins delivery; the answer to the subscribe has been written. */
+  start(): void {
+    this.#busy = false;
+    this.deliver();
+  }
+
+  /** Ends cleanly after everything queued, `last` being the final frame (spec/wire.md §1.5). */
+  endWith(last: Message | null): void {
+    this.#ending = true;
+    this.#last = last;
+    if (!this.#busy) this.#context.turn.deliverLater(this);
+  }
+
+  /** Stops at once and gives the queue up. */
+  abandon(): void {
+    if (this.#ended) return;
+    this.#ended = true;
+    this.#subscriber.onReady = null;
+    this.#onEnd();
+  }
+
+  /** Starts the next write, if there is something to write and none is under way. */
+  deliver(): void {
+    if (this.#busy || this.#ended) return;
+    const bytes = this.#next();
+    if (bytes === null) {
+      if (this.#ending) this.#finish();
+      return;
+    }
+    this.#busy = true;
+    this.#stream.write(bytes).then(this.#onWritten, this.#onStopped);
+  }
+
+  readonly #onWritten = (): void => {
+    if (this.#scratch !== null) {
+      this.#context.writers.give(this.#scratch);
+      this.#scratch = null;
+    }
+    this.#busy = false;
+    this.deliver();
+  };
+
+  readonly #onStopped = (): void => {
+    this.#context.metrics.subscribe.disconnects++;
+    this.abandon();
+  };
+
+  /** The bytes of the next write; `null` when the queue is empty. */
+  #next(): Uint8Array | null {
+    const { settings, writers } = this.#context;
+    const subscriber = this.#subscriber;
+    const maxBytes = settings.eventBatchMaxBytes;
+    let batch = subscriber.take(settings.eventBatchMaxEvents, maxBytes);
+    if (batch.length === 0) return null;
+    const frame = this.#sharedFrame(batch);
+    if (frame !== null && (subscriber.queuedEnvelopes === 0 || frame.length >= maxBytes)) {
+      return frame;
+    }
+    const out = this.#scratch = writers.borrow();
+    if (frame === null) appendFrame(out, batch);
+    else out.bytes(frame);
+    for (let frames = 1; frames < settings.subFlushMaxItems; frames++) {
+      if (out.length >= settings.subMaxBytesPerWrite) break;
+      batch = subscriber.take(settings.eventBatchMaxEvents, maxBytes);
+      if (batch.length === 0) break;
+      const shared = this.#sharedFrame(batch);
+      if (shared === null) appendFrame(out, batch);
+      else out.bytes(shared);
+    }
+    return out.written();
+  }
+
+  /** The frame that all subscribers of an envelope share; `null` where a frame of its own is due. */
+  #sharedFrame(batch: readonly Delivery[]): Uint8Array | null {
+    const first = batch[0]!;
+    if (batch.length > 1 || first.from > 0) return null;
+    return first.envelope.frame("plain", encodeEnvelope);
+  }
+
+  async #finish(): Promise<void> {
+    this.#busy = true;
+    const out = this.#context.writers.borrow();
+    try {
+      if (this.#last !== null) {
+        encodeMessage(this.#last, out);
+        await this.#stream.write(out.written());
+      }
+      await this.#stream.finish();
+      this.#context.writers.give(out);
+    } catch {
+      // The client stopped reading first; it knows nothing less for it.
+    }
+    this.abandon();
+  }
+}
+
+/** One frame with the records of several deliveries (spec/wire.md §5.6). */
+function appendFrame(out: ByteWriter, batch: readonly Delivery[]): void {
+  let count = 0;
+  let bodyBytes = 0;
+  for (const { envelope, bodyStart, count: records } of batch) {
+    count += records;
+    bodyBytes += envelope.storage.length - bodyStart;
+  }
+  writeFrameHeader(out, FLAG_BINARY_EVENT_BATCH_SHARED, 4 + bodyBytes);
+  out.u32(count);
+  for (const { envelope, bodyStart } of batch) {
+    const { storage } = envelope;
+    out.bytes(bodyStart === 0 ? storage : storage.subarray(bodyStart));
+  }
+}

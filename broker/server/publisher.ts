@@ -1,0 +1,383 @@
+// The publishes of one stream: decoded, checked, handed to the pipeline, and answered. Every acked
+// publish gets exactly one answer with its request id; with a granted window the answers leave in
+// the order the stream carried the publishes (spec/wire.md §8).
+
+import {
+  decodePublish,
+  encodeMessage,
+  encodePublishAck,
+  FEATURE_ACK_ON_COMMIT,
+  shardForKey,
+  WireError,
+} from "@felix/wire";
+import type { PublishBatchMessage, PublishFrame, PublishMessage } from "@felix/wire";
+import { recordBatchOf } from "../core/mod.ts";
+import type {
+  ConnectionBudget,
+  PublishJob,
+  PublishOutcome,
+  RecordBatch,
+  StreamShard,
+} from "../core/mod.ts";
+import type { BrokerContext } from "./context.ts";
+import { offers } from "./negotiation.ts";
+import type { Peer } from "./negotiation.ts";
+import type { Outbox } from "./outbox.ts";
+import { ackError, encodeError, publishErrorMessage, REFUSAL, streamNotFound } from "./refusal.ts";
+import type { Refusal } from "./refusal.ts";
+import { PublishScopes } from "./publish_scopes.ts";
+import type { PublishScope } from "./publish_scopes.ts";
+
+/** Largest single record (spec/wire.md §1.7). */
+export const MAX_RECORD_BYTES = 8 * 1024 * 1024;
+
+/** What became of a publish frame, for the stream that carried it. */
+export type PublishVerdict = "taken" | "end";
+
+/** One acked or unacked publish on its way through the pipeline. */
+class PublishRequest implements PublishJob {
+  refusal: Refusal | null = null;
+  offset = -1;
+  settled = false;
+  readonly tenant: string;
+
+  constructor(
+    readonly publisher: Publisher,
+    readonly requestId: bigint,
+    readonly binary: boolean,
+    readonly acked: boolean,
+    readonly shard: StreamShard,
+    readonly batch: RecordBatch,
+    readonly budget: ConnectionBudget,
+    readonly startedMs: number,
+  ) {
+    this.tenant = publisher.peer.tenant;
+  }
+
+  settle(outcome: PublishOutcome): void {
+    this.publisher.settled(this, outcome);
+  }
+
+  onAdmitted(): void {
+    this.publisher.admitted();
+  }
+}
+
+/** An answer that waits for its turn: a request in the pipeline, or a refusal that never got there. */
+interface Answer {
+  readonly requestId: bigint;
+  readonly binary: boolean;
+  refusal: Refusal | null;
+  settled: boolean;
+}
+
+/** Publishes of one authenticated stream. */
+export class Publisher {
+  readonly peer: Peer;
+  readonly #context: BrokerContext;
+  readonly #budget: ConnectionBudget;
+  readonly #outbox: Outbox | null;
+  readonly #scopes: PublishScopes;
+  readonly #acksFollowWrite: boolean;
+  /** Acked publishes in the order they came; only kept under a window. */
+  readonly #order: Answer[] = [];
+  #orderHead = 0;
+  #unanswered = 0;
+  #waiting = false;
+  #roomWaiter: (() => void) | null = null;
+  #answeredWaiter: (() => void) | null = null;
+  /** While a turn runs its end flushes; answers at other times ask for a flush. */
+  inTurn = false;
+
+  /** `outbox` is `null` on a stream that only the client writes: nothing is answered there. */
+  constructor(
+    context: BrokerContext,
+    peer: Peer,
+    budget: ConnectionBudget,
+    outbox: Outbox | null,
+  ) {
+    this.#context = context;
+    this.peer = peer;
+    this.#budget = budget;
+    this.#outbox = outbox;
+    this.#scopes = new PublishScopes(context.catalog.streams, peer);
+    this.#acksFollowWrite = context.settings.ackOnCommit || offers(peer, FEATURE_ACK_ON_COMMIT);
+  }
+
+  /** Acked publishes that have not been answered. */
+  get unanswered(): number {
+    return this.#unanswered;
+  }
+
+  /** Whether the stream must not be read on: the window is used up, or a publish waits for room. */
+  get full(): boolean {
+    const window = this.peer.publishWindow || this.#context.settings.publishWindow || 256;
+    return this.#waiting || this.#unanswered >= window;
+  }
+
+  /** Resolves when `full` has become false. */
+  room(): Promise<void> {
+    if (!this.full) return Promise.resolve();
+    return new Promise((resolve) => {
+      this.#roomWaiter = resolve;
+    });
+  }
+
+  /** Resolves when every acked publish has been answered. */
+  async allAnswered(): Promise<void> {
+    while (this.#unanswered > 0) {
+      await new Promise<void>((resolve) => {
+        this.#answeredWaiter = resolve;
+      });
+    }
+  }
+
+  /** Takes one binary publish frame; `keep` is called when the payload's memory is to be kept. */
+  frame(flags: number, payload: Uint8Array): PublishVerdict {
+    let publish: PublishFrame;
+    try {
+      publish = decodePublish(flags, payload);
+    } catch (error) {
+      return this.#undecodable(error);
+    }
+    const acked = publish.ack !== 0;
+    if (acked && this.#outbox === null) return "end";
+    const scope = this.#scopes.ofFrame(publish);
+    if (scope.refusal !== null) {
+      if (!acked) return "end";
+      this.#refuse(publish.requestId, true, REFUSAL.forbidden);
+      return "taken";
+    }
+    if (publish.producerId !== undefined) {
+      this.#refuse(publish.requestId, true, REFUSAL.idempotent);
+      return "taken";
+    }
+    this.#submit(scope, publish.key, undefined, publish, publish.requestId, true, acked);
+    return "taken";
+  }
+
+  /** Takes one JSON publish; `end` after a refusal that ends the stream. */
+  message(message: PublishMessage | PublishBatchMessage): PublishVerdict {
+    this.#context.metrics.publish.json(message.type);
+    const acked = message.ack !== "none" && this.#outbox !== null;
+    const single = message.type === "publish";
+    const requestId = message.request_id;
+    const scope = this.#scopes.ofNames(message.tenant_id, message.namespace, message.stream);
+    if (scope.refusal !== null) {
+      if (this.#outbox === null) return "end";
+      const tenantMismatch = scope.refusal === REFUSAL.tenantMismatch;
+      if (acked && requestId !== undefined && !tenantMismatch) {
+        this.#refuse(requestId, false, scope.refusal);
+      } else encodeError(scope.refusal, this.peer.readsCodes, this.#outbox.writer);
+      return "end";
+    }
+    if (acked && requestId === undefined) {
+      const refusal = single ? REFUSAL.noRequestId : REFUSAL.noRequestIdBatch;
+      encodeError(refusal, this.peer.readsCodes, this.#outbox!.writer);
+      return "taken";
+    }
+    const batch = recordBatchOf(single ? [message.payload] : message.payloads);
+    const { key, shard } = message;
+    this.#submit(scope, key ?? null, shard, batch, requestId ?? 0n, false, acked);
+    return "taken";
+  }
+
+  #undecodable(error: unknown): PublishVerdict {
+    if (!(error instanceof WireError)) throw error;
+    this.#context.metrics.wire.malformedFrames++;
+    const body = error.code === "malformed_body" && error.requestId !== undefined;
+    if (!body || this.#outbox === null) return "end";
+    this.#refuse(error.requestId, true, REFUSAL.malformedBatch);
+    return "taken";
+  }
+
+  #submit(
+    scope: PublishScope,
+    key: Uint8Array | null,
+    explicitShard: number | undefined,
+    publish: Pick<PublishFrame, "records" | "count" | "payloadBytes"> | RecordBatch,
+    requestId: bigint,
+    binary: boolean,
+    acked: boolean,
+  ): void {
+    const stream = scope.stream();
+    if (stream === undefined) {
+      this.#drop(
+        requestId,
+        binary,
+        acked,
+        streamNotFound(scope.tenant, scope.namespace, scope.name),
+      );
+      return;
+    }
+    const { shards, routing } = stream.definition;
+    const index = explicitShard ?? (shards === 1 ? 0 : shardForKey(key, shards, routing));
+    const shard = stream.shards[index];
+    if (shard === undefined) {
+      this.#drop(requestId, binary, acked, REFUSAL.shardRange);
+      return;
+    }
+    const batch: RecordBatch = "body" in publish
+      ? publish
+      : { body: publish.records, count: publish.count, payloadBytes: publish.payloadBytes };
+    if (batch.payloadBytes > MAX_RECORD_BYTES && hasLargeRecord(batch)) {
+      this.#drop(requestId, binary, acked, REFUSAL.recordTooLarge);
+      return;
+    }
+    const now = this.#context.nowMs();
+    const request = new PublishRequest(
+      this,
+      requestId,
+      binary,
+      acked,
+      shard,
+      batch,
+      this.#budget,
+      now,
+    );
+    if (acked) this.#expect(request);
+    const submitted = this.#context.pipeline.submit(request, now);
+    if (submitted === "waiting") this.#waiting = true;
+    else if (acked && !this.#acksFollowWrite && !request.settled) {
+      request.settled = true;
+      this.#answerReady(request);
+    }
+  }
+
+  /** A publish refused before the pipeline: answered when acked, else dropped and counted. */
+  #drop(requestId: bigint, binary: boolean, acked: boolean, refusal: Refusal): void {
+    if (acked) this.#refuse(requestId, binary, refusal);
+    else this.#context.metrics.publish.result("dropped", 0);
+  }
+
+  #refuse(requestId: bigint, binary: boolean, refusal: Refusal): void {
+    const answer: Answer = { requestId, binary, refusal, settled: true };
+    this.#context.metrics.publish.result("error", 0);
+    this.#expect(answer);
+    this.#answerReady(answer);
+  }
+
+  #expect(answer: Answer): void {
+    this.#unanswered++;
+    if (this.peer.publishWindow > 0) this.#order.push(answer);
+  }
+
+  /** A waiting publish found room (called by the pipeline). */
+  admitted(): void {
+    this.#waiting = false;
+    this.#wakeReader();
+  }
+
+  /** The pipeline's verdict on a request (called by the pipeline, once per request). */
+  settled(request: PublishRequest, outcome: PublishOutcome): void {
+    this.#waiting = false;
+    const { publish } = this.#context.metrics;
+    if (!request.acked) {
+      publish.result(
+        outcome.kind === "written" ? "accepted" : "dropped",
+        request.batch.payloadBytes,
+      );
+      this.#wakeReader();
+      return;
+    }
+    if (request.settled) return this.#afterEnqueueAck(outcome);
+    request.settled = true;
+    if (outcome.kind === "written") {
+      publish.result("ok", request.batch.payloadBytes);
+      publish.latency(this.#context.nowMs() - request.startedMs);
+    } else {
+      publish.result("error", 0);
+      request.refusal = refusalOf(outcome, request);
+    }
+    this.#answerReady(request);
+  }
+
+  /** The client has its answer; one that turned out wrong is counted (spec/semantics.md §2.1). */
+  #afterEnqueueAck(outcome: PublishOutcome): void {
+    if (outcome.kind === "written") return;
+    const reason = outcome.kind === "refused" ? "not_found" : "internal";
+    this.#context.metrics.publish.ackedDropped[reason]++;
+  }
+
+  #answerReady(answer: Answer): void {
+    if (this.peer.publishWindow === 0) {
+      this.#write(answer);
+    } else {
+      const order = this.#order;
+      if (order[this.#orderHead] !== answer) return;
+      while (this.#orderHead < order.length && order[this.#orderHead]!.settled) {
+        this.#write(order[this.#orderHead++]!);
+      }
+      if (this.#orderHead === order.length) {
+        order.length = 0;
+        this.#orderHead = 0;
+      } else if (this.#orderHead >= 1024) {
+        order.splice(0, this.#orderHead);
+        this.#orderHead = 0;
+      }
+    }
+    if (!this.inTurn) this.#context.turn.flushLater(this.#outbox!);
+    this.#wakeReader();
+  }
+
+  #write(answer: Answer): void {
+    this.#unanswered--;
+    const out = this.#outbox!.writer;
+    const { refusal, requestId } = answer;
+    if (refusal === null) {
+      if (answer.binary) encodePublishAck(out, { requestId });
+      else encodeMessage({ type: "publish_ok", request_id: requestId }, out);
+    } else if (answer.binary) {
+      encodePublishAck(out, { requestId, error: ackError(refusal, this.peer.flags) });
+    } else {
+      encodeMessage(publishErrorMessage(requestId, refusal, this.peer.readsCodes), out);
+    }
+  }
+
+  #wakeReader(): void {
+    if (this.#unanswered === 0 && this.#answeredWaiter !== null) {
+      this.#answeredWaiter();
+      this.#answeredWaiter = null;
+    }
+    const wake = this.#roomWaiter;
+    if (wake === null || this.full) return;
+    this.#roomWaiter = null;
+    wake();
+  }
+}
+
+function refusalOf(
+  outcome: Exclude<PublishOutcome, { kind: "written" }>,
+  request: PublishRequest,
+): Refusal {
+  switch (outcome.kind) {
+    case "refused":
+      if (outcome.code === "not_found") {
+        const { tenant, namespace, stream } = request.shard.stream.definition;
+        return streamNotFound(tenant, namespace, stream);
+      }
+      return {
+        code: "overloaded",
+        message: "publish queue full; retry in 10 ms",
+        reason: outcome.reason,
+        retryAfterMs: outcome.retryAfterMs,
+      };
+    case "unknown":
+      return { code: "unacknowledged", message: "the outcome of the publish did not come in time" };
+    case "failed":
+      return { code: "internal", message: outcome.message };
+    case "shed":
+      return { code: "overloaded", message: "server overloaded" };
+  }
+}
+
+function hasLargeRecord(batch: RecordBatch): boolean {
+  const { body } = batch;
+  const view = new DataView(body.buffer, body.byteOffset, body.byteLength);
+  for (let at = 0; at < body.length;) {
+    const bytes = view.getUint32(at);
+    if (bytes > MAX_RECORD_BYTES) return true;
+    at += 4 + bytes;
+  }
+  return false;
+}
