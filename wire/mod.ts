@@ -11,6 +11,7 @@ export * from "./error_codes.ts";
 export * from "./byte_writer.ts";
 export * from "./frame.ts";
 export * from "./frame_reader.ts";
+export * from "./base64.ts";
 export * from "./publish.ts";
 export * from "./publish_ack.ts";
 export * from "./event_batch.ts";

@@ -9,6 +9,7 @@ import type { BrokerContext } from "./context.ts";
 import type { Peer } from "./negotiation.ts";
 import type { Outbox } from "./outbox.ts";
 import { MAX_RECORD_BYTES } from "./publisher.ts";
+import { QuickCache, QuickRequest } from "./quick_cache.ts";
 import { cacheNotFound, encodeError, REFUSAL } from "./refusal.ts";
 import type { Refusal } from "./refusal.ts";
 
@@ -29,11 +30,38 @@ export class CacheRequests {
   #cache: Cache | undefined;
   #mayRead = false;
   #mayWrite = false;
+  #quick: QuickCache | null = null;
+  readonly #request = new QuickRequest();
 
   constructor(context: BrokerContext, peer: Peer, outbox: Outbox) {
     this.#context = context;
     this.#peer = peer;
     this.#outbox = outbox;
+  }
+
+  /** Serves a request that can be read in place; `false` = decode it and call `serve`. */
+  serveQuick(payload: Uint8Array): boolean {
+    const quick = this.#quick;
+    const request = this.#request;
+    const cache = this.#cache;
+    if (quick === null || cache?.active !== true || !quick.read(payload, request)) return false;
+    const { operation, key, value } = request;
+    const tooLarge = operation === "put" && value!.length > MAX_RECORD_BYTES;
+    if (tooLarge || !(operation === "get" ? this.#mayRead : this.#mayWrite)) return false;
+    const { shards } = cache;
+    const store = shards.length === 1 ? shards[0]! : shards[shardOf(key, shards.length)]!;
+    const now = this.#context.wallMs();
+    const out = this.#outbox.writer;
+    if (operation === "get") {
+      quick.answerValue(out, payload, request, this.#get(store, key, now));
+    } else if (operation === "delete") {
+      this.#context.metrics.cache.deletes++;
+      quick.answerValue(out, payload, request, store.delete(key, now));
+    } else {
+      if (!this.#store(store, key, value!, null, now)) return false;
+      quick.answerOk(out, payload, request);
+    }
+    return true;
   }
 
   /** Serves one request. Answers whether the stream goes on. */
@@ -55,38 +83,50 @@ export class CacheRequests {
 
   #serve(request: CacheRequest, store: CacheStore): void {
     const now = this.#context.wallMs();
-    const { cache } = this.#context.metrics;
     switch (request.type) {
-      case "cache_get": {
-        const value = store.get(request.key, now);
-        cache.gets++;
-        if (value === null) cache.misses++;
-        else cache.hits++;
-        return this.#value(request, value);
-      }
+      case "cache_get":
+        return this.#value(request, this.#get(store, request.key, now));
       case "cache_delete":
-        cache.deletes++;
+        this.#context.metrics.cache.deletes++;
         return this.#value(request, store.delete(request.key, now));
       case "cache_put":
         return this.#put(request, store, now);
     }
   }
 
-  #put(request: CachePutMessage, store: CacheStore, now: number): void {
-    this.#context.metrics.cache.puts++;
-    if (request.value.length > MAX_RECORD_BYTES) {
-      const message = "cache put not served: the value is larger than 8 MiB";
-      return this.#fail({ code: "limit_exceeded", message });
-    }
+  #get(store: CacheStore, key: string, now: number): Uint8Array | null {
+    const { cache } = this.#context.metrics;
+    const value = store.get(key, now);
+    cache.gets++;
+    if (value === null) cache.misses++;
+    else cache.hits++;
+    return value;
+  }
+
+  /** Stores a value; `false` = it can never fit. */
+  #store(
+    store: CacheStore,
+    key: string,
+    value: Uint8Array,
+    ttlMs: number | null,
+    now: number,
+  ): boolean {
     try {
-      const ttl = request.ttl_ms ?? null;
-      store.put(request.key, request.value, ttl === null ? null : Number(ttl), now);
+      store.put(key, value, ttlMs, now);
     } catch (error) {
-      if (!(error instanceof CacheLimitError)) throw error;
-      const message = `cache put not served: ${error.message}`;
+      if (error instanceof CacheLimitError) return false;
+      throw error;
+    }
+    this.#context.metrics.cache.puts++;
+    return true;
+  }
+
+  #put({ key, value, ttl_ms, request_id }: CachePutMessage, store: CacheStore, now: number): void {
+    const ttlMs = ttl_ms === null ? null : Number(ttl_ms);
+    if (value.length > MAX_RECORD_BYTES || !this.#store(store, key, value, ttlMs, now)) {
+      const message = "cache put not served: the value is too large";
       return this.#fail({ code: "limit_exceeded", message });
     }
-    const { request_id } = request;
     const out = this.#outbox.writer;
     if (request_id === undefined) encodeMessage({ type: "ok" }, out);
     else encodeMessage({ type: "cache_ok", request_id }, out);
@@ -111,6 +151,7 @@ export class CacheRequests {
     this.#cache = this.#context.catalog.caches.find(tenant, namespace, name);
     this.#mayRead = grants.allows("cache.read", object);
     this.#mayWrite = grants.allows("cache.write", object);
+    this.#quick = new QuickCache(tenant, namespace, name);
   }
 
   #fail(refusal: Refusal): void {

@@ -168,6 +168,7 @@ export class Session {
   }
 
   #message(payload: Uint8Array): Promise<void> | null {
+    if (this.#caches?.serveQuick(payload)) return null;
     let message: Message;
     try {
       message = decodeMessage(payload);
