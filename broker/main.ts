@@ -11,6 +11,7 @@ import { createBrokerLog, lineWriter } from "./log/create_log.ts";
 import { cleanText } from "./log/format.ts";
 import type { BrokerLog } from "./log/broker_log.ts";
 import { readEnvironment } from "./process/environment.ts";
+import { exitOnInternalErrors } from "./process/internal_errors.ts";
 import { readFileOrNull } from "./process/files.ts";
 import { prepare } from "./process/prepare.ts";
 import type { Prepared } from "./process/prepare.ts";
@@ -44,7 +45,7 @@ async function main(args: readonly string[]): Promise<number> {
     format: config.settings.logFormat ?? (Deno.stdout.isTerminal() ? "text" : "json"),
     write: stdout,
   });
-  exitOnInternalErrors(log);
+  exitOnInternalErrors(globalThis, log, () => Deno.exit(EXIT.internal));
   logConfiguration(config, log);
   return await runBroker(config.settings, prepared, log);
 }
@@ -77,23 +78,6 @@ function logConfiguration(config: LoadedConfig, log: BrokerLog): void {
   if (config.absent.length > 0) {
     component.warn("set for features that this build does not have", { names: config.absent });
   }
-}
-
-/** A failure that nobody handled: one line with its code, then out. */
-function exitOnInternalErrors(log: BrokerLog): void {
-  const fail = (code: string, error: unknown): void => {
-    const stack = error instanceof Error ? error.stack : undefined;
-    log.error("internal error", { code, error, stack });
-    Deno.exit(EXIT.internal);
-  };
-  globalThis.addEventListener("unhandledrejection", (event) => {
-    event.preventDefault();
-    fail("unhandled_rejection", event.reason);
-  });
-  globalThis.addEventListener("error", (event) => {
-    event.preventDefault();
-    fail("uncaught_exception", event.error);
-  });
 }
 
 if (import.meta.main) {

@@ -57,7 +57,8 @@ export interface Grants {
   /** `exp` of the token, in seconds since the epoch. */
   readonly expiresAtSeconds: number;
   /**
-   * Whether `action` over `object` is allowed, as `allows("stream.publish", "stream:t1/ns/events")`.
+   * Whether `action` over `object` is allowed, as
+   * `allows("stream.publish", "stream:t1/ns/events")`.
    * Answers are remembered per object in a small bounded table.
    */
   allows(action: string, object: string): boolean;

@@ -1,3 +1,6 @@
+// Where keys come from when servers fail, answer nonsense or are asked by thousands.
+// Time and key servers are in the hands of the test.
+
 import { assertEquals, assertInstanceOf } from "@std/assert";
 import { AuthRefused } from "./grants.ts";
 import { createLab, labKey, labKeySet, labToken, NOW } from "./testing/token_lab.ts";

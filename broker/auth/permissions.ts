@@ -1,6 +1,7 @@
 // What a token's permissions allow (spec/auth.md §9.2): a permission is `action:object`, and `*` in
 // its object stands for any run of bytes, `/` included. A permission with an action that this
-// broker does not know grants nothing and takes nothing from the others (spec/README.md decision 6).
+// broker does not know grants nothing and takes nothing from the others (spec/README.md,
+// decision 6).
 
 import type { Grants } from "./grants.ts";
 

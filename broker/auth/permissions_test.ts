@@ -1,3 +1,5 @@
+// What permissions allow, compared with the plainest matcher there is.
+
 import { assertEquals } from "@std/assert";
 import fc from "fast-check";
 import type { Grants } from "./grants.ts";

@@ -1,3 +1,6 @@
+// Tokens of every wrong shape against the verifier, and what the right ones cost.
+// Time and keys are in the hands of the test.
+
 import { assertEquals, assertInstanceOf, assertStrictEquals } from "@std/assert";
 import { SignJWT } from "jose";
 import { AuthRefused } from "./grants.ts";

@@ -1,4 +1,4 @@
-// Keys per tenant fetched over HTTP and kept for an hour (spec/auth.md §9.2). Callers of one tenant
+// Keys per tenant fetched over HTTP and kept for an hour (spec/auth.md §9.2). Callers of a tenant
 // share a fetch, at most eight run at once, a failure is remembered for five seconds, and keys past
 // their hour serve on while no newer ones can be fetched. Every table here has a bound.
 

@@ -1,3 +1,5 @@
+// Remembered verdicts: their bounds and when they end.
+
 import { assertEquals } from "@std/assert";
 import type { Grants } from "./grants.ts";
 import type { KeySet } from "./key_set.ts";

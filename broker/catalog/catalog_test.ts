@@ -1,3 +1,5 @@
+// Catalog files: what they list, what is refused with its path, and what applying one changes.
+
 import { assertEquals, assertStrictEquals, assertStringIncludes, assertThrows } from "@std/assert";
 import { FileCatalog } from "./catalog.ts";
 import { CatalogError, parseCatalog } from "./catalog_file.ts";

@@ -138,7 +138,6 @@ function toBrokerSettings(values: ResolvedSettings): BrokerSettings {
     pubStreamRecvWindow: values.number("FELIX_BROKER_PUB_STREAM_RECV_WINDOW"),
     keepaliveMs: values.number("FELIX_KEEPALIVE_MS"),
     maxIdleTimeoutMs: values.number("FELIX_MAX_IDLE_TIMEOUT_MS"),
-    connStatsMs: values.number("FELIX_CONN_STATS_MS"),
     shutdownDrainTimeoutMs: values.number("FELIX_SHUTDOWN_DRAIN_TIMEOUT_MS"),
     shutdownPredrainMs: values.number("FELIX_SHUTDOWN_PREDRAIN_MS"),
     log: values.text("FELIX_LOG"),
@@ -153,7 +152,6 @@ type DeliveryMember =
   | `eventBatch${string}`
   | `sub${string}`
   | `stream${string}`
-  | "controlStreamDrainTimeoutMs"
   | "cacheMemoryBytes";
 
 function deliverySettings(
@@ -167,11 +165,8 @@ function deliverySettings(
     subscriberQueueCapacityMax: values.number("FELIX_SUBSCRIBER_QUEUE_CAPACITY_MAX"),
     subscriberQueueBytes: values.number("FELIX_SUBSCRIBER_QUEUE_BYTES"),
     subQueuePolicy: values.text("FELIX_SUB_QUEUE_POLICY") as QueuePolicy,
-    subLaneQueueDepth: values.number("FELIX_SUB_LANE_QUEUE_DEPTH"),
-    subQueueMode: values.text("FELIX_SUB_QUEUE_MODE") as QueuePolicy,
     subFlushMaxItems: values.number("FELIX_SUB_FLUSH_MAX_ITEMS"),
     subMaxBytesPerWrite: values.number("FELIX_SUB_MAX_BYTES_PER_WRITE"),
-    controlStreamDrainTimeoutMs: values.number("FELIX_CONTROL_STREAM_DRAIN_TIMEOUT_MS"),
     streamRingRecords: values.number("FELIX_STREAM_RING_RECORDS"),
     streamRingBytes: values.number("FELIX_STREAM_RING_BYTES"),
     cacheMemoryBytes: values.number("FELIX_CACHE_MEMORY_BYTES"),

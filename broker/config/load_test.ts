@@ -1,3 +1,5 @@
+// From command line, environment and file to settings: precedence, and every refusal by its code.
+
 import { assertEquals, assertInstanceOf, assertStringIncludes, assertThrows } from "@std/assert";
 import { ConfigError } from "./config_error.ts";
 import type { ConfigErrorCode } from "./config_error.ts";
@@ -112,7 +114,7 @@ limits:
   max_connections_per_ip: 0
 log:
 `,
-    env: { FELIX_PUB_INGRESS_WAIT: "YES", FELIX_AUTH_TIMEOUT_MS: "", FELIX_CONN_STATS_MS: "1_000" },
+    env: { FELIX_PUB_INGRESS_WAIT: "YES", FELIX_AUTH_TIMEOUT_MS: "", FELIX_KEEPALIVE_MS: "1_000" },
   });
   assertEquals(settings.maxFrameBytes, 32 * 1024 * 1024);
   assertEquals(settings.publishConnInflightBytes, 1_048_576);
@@ -123,7 +125,7 @@ log:
   assertEquals(settings.maxConnectionsPerIp, 0);
   assertEquals(settings.pubIngressWait, true);
   assertEquals(settings.authTimeoutMs, 10_000, "empty is unset");
-  assertEquals(settings.connStatsMs, 1000);
+  assertEquals(settings.keepaliveMs, 1000);
   assertEquals(settings.pubConnRecvWindow, 32 * 1024 * 1024, "derived");
 });
 
@@ -132,7 +134,8 @@ Deno.test("aliases in their order; --set takes a variable name as well", () => {
   assertEquals(alias.settings.subscriberQueueCapacity, 5);
   assertEquals(alias.settings.controlplaneUrl, "http://cp");
   const both = { FELIX_SUB_QUEUE_BOUND: "3", FELIX_SUB_LANE_QUEUE_DEPTH: "4" };
-  assertEquals(load({ env: both }).settings.subLaneQueueDepth, 3);
+  const first = load({ env: both }).resolved.get("FELIX_SUB_LANE_QUEUE_DEPTH");
+  assertEquals([first.value, first.from], [3, "FELIX_SUB_QUEUE_BOUND"]);
   const args = ["--set=FELIX_KEEPALIVE_MS=1000"];
   assertEquals(load({ args }).settings.keepaliveMs, 1000);
 });

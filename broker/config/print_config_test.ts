@@ -1,3 +1,5 @@
+// What `--print-config` prints, and that docs/configuration.md says what the tables say.
+
 import { assertEquals, assertStringIncludes } from "@std/assert";
 import { configurationPage } from "./documentation.ts";
 import { loadConfig } from "./load.ts";

@@ -1,3 +1,5 @@
+// Parsers of single values: what they take, what they refuse, and that no text breaks them.
+
 import { assertEquals } from "@std/assert";
 import fc from "fast-check";
 import { formatAddress, parseValue } from "./setting.ts";

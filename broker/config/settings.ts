@@ -114,16 +114,10 @@ export interface BrokerSettings {
   readonly subscriberQueueBytes: number;
   /** What a full subscriber queue does. */
   readonly subQueuePolicy: QueuePolicy;
-  /** Encoded frames queued for one subscription's stream. */
-  readonly subLaneQueueDepth: number;
-  /** What that queue of frames does when it is full. */
-  readonly subQueueMode: QueuePolicy;
   /** Most frames coalesced into one write. */
   readonly subFlushMaxItems: number;
   /** Most bytes in one write call. */
   readonly subMaxBytesPerWrite: number;
-  /** Milliseconds to flush pending answers of a stream that ends. */
-  readonly controlStreamDrainTimeoutMs: number;
   /** Most recent records that a stream shard keeps in memory. */
   readonly streamRingRecords: number;
   /** Most bytes of records that a stream shard keeps in memory. */
@@ -141,8 +135,6 @@ export interface BrokerSettings {
   readonly keepaliveMs: number;
   /** Milliseconds of silence after which a peer counts as dead. */
   readonly maxIdleTimeoutMs: number;
-  /** Milliseconds between log lines with connection statistics; 0: none. */
-  readonly connStatsMs: number;
 
   // Lifecycle and logs
 

@@ -1,3 +1,5 @@
+// What an unknown name was probably meant to be.
+
 import { assertEquals } from "@std/assert";
 import fc from "fast-check";
 import { editDistance, suggest } from "./suggestions.ts";

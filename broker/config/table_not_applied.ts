@@ -11,6 +11,7 @@ import {
   MILLISECONDS,
   MILLISECONDS_OR_ZERO,
   PATH,
+  POLICY,
   TEXT,
 } from "./kinds.ts";
 import type { Setting, SettingEffect, SettingKind } from "./setting.ts";
@@ -73,6 +74,19 @@ export const ACCEPTED_SETTINGS: readonly Setting[] = [
     "FELIX_SUB_EGRESS_LANES",
   ]),
   accepted("FELIX_MAX_SUB_WRITER_LANES", COUNT, "8", "max_subscriber_writer_lanes"),
+  accepted("FELIX_SUB_LANE_QUEUE_DEPTH", COUNT, "64", "subscriber_lane_queue_depth", [
+    "FELIX_SUB_QUEUE_BOUND",
+  ]),
+  accepted("FELIX_SUB_QUEUE_MODE", POLICY, "drop_new", "subscriber_lane_queue_policy", [], [
+    "FELIX_SUB_LANE_QUEUE_POLICY",
+  ]),
+  accepted(
+    "FELIX_CONTROL_STREAM_DRAIN_TIMEOUT_MS",
+    MILLISECONDS,
+    "50",
+    "control_stream_drain_timeout_ms",
+  ),
+  accepted("FELIX_CONN_STATS_MS", MILLISECONDS_OR_ZERO),
   accepted(
     "FELIX_SUB_LANE_SHARD",
     {
@@ -250,12 +264,11 @@ function accepted(
   kind: SettingKind,
   value: string | null = null,
   key?: string,
-  preferredAliases?: readonly string[],
+  preferredAliases: readonly string[] = [],
+  aliases: readonly string[] = [],
 ): Setting {
-  return row(name, kind, value, "accepted", {
-    ...(key === undefined ? {} : { key }),
-    ...(preferredAliases === undefined ? {} : { preferredAliases }),
-  });
+  const names = { preferredAliases, aliases };
+  return row(name, kind, value, "accepted", key === undefined ? names : { ...names, key });
 }
 
 function absent(

@@ -29,7 +29,9 @@ export const LISTENER_SETTINGS: readonly Setting[] = [
     kind: { type: "choice", values: ["native", "quiche"] },
     default: "native",
     effect: "applied",
-    summary: "QUIC engine of the client listeners; `quiche` needs `--allow-ffi`.",
+    summary:
+      "QUIC engine of the client listeners. `quiche` needs `--allow-ffi`, and clients must " +
+      "offer ALPN `felix/1`, which published clients do not by default.",
   },
   {
     name: "FELIX_TLS_CERT",
@@ -184,13 +186,6 @@ export const LIFECYCLE_SETTINGS: readonly Setting[] = [
     default: "0",
     effect: "applied",
     summary: "Milliseconds of serving on after readiness went off.",
-  },
-  {
-    name: "FELIX_CONN_STATS_MS",
-    kind: MILLISECONDS_OR_ZERO,
-    default: "0",
-    effect: "applied",
-    summary: "Milliseconds between log lines with connection statistics; 0: none.",
   },
   {
     name: "FELIX_LOG",

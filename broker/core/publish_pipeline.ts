@@ -16,7 +16,7 @@ import type { PublishCounters } from "./publish_counters.ts";
 import { DONE, QUEUED, QueuedPublish, WAITING } from "./queued_publish.ts";
 import type { StreamShard } from "./stream_shard.ts";
 
-/** Payload bytes that a claim takes behind its first publish. */
+/** Bytes that a claim takes behind its first publish. */
 export const MAX_CLAIM_BYTES_BEHIND: number = 1024 * 1024;
 
 const RETRY_AFTER_MS = 10;
@@ -279,7 +279,7 @@ export class PublishPipeline {
     while (claim.length < MAX_CLAIM_JOBS) {
       const next = queue.behind(lane);
       if (next === undefined || next.count === 0) return;
-      bytesBehind += next.payloadBytes;
+      bytesBehind += next.bytes;
       if (bytesBehind > MAX_CLAIM_BYTES_BEHIND) return;
       claim.push(queue.takeMore(lane));
     }

@@ -37,10 +37,28 @@ Deno.test("a claim takes at most 64 publishes", () => {
 Deno.test("a claim takes at most 1 MiB behind its first publish", () => {
   const { pipeline, counters, budget } = newPipeline();
   const shard = newShard();
-  const sizes = [1024 * 1024, 512 * 1024, 512 * 1024, 1];
+  // A record of four bytes less than half a MiB takes half a MiB with its length.
+  const half = 512 * 1024 - 4;
+  const sizes = [2 * half, half, half, 1];
   for (const size of sizes) pipeline.submit(new TestPublish(shard, blankBatch(size), budget), 0);
   pipeline.pump();
   assertEquals([counters.claimJobs[3], counters.claimJobs[1]], [1, 1]);
+});
+
+Deno.test("empty records are not free: they cost 1 each, and their bytes bound a claim", () => {
+  const { pipeline, counters, budget } = newPipeline();
+  const registry = new StreamRegistry();
+  const shard = streamIn(registry).shards[0]!;
+  const rival = streamIn(registry, "events", { tenant: "rival" }).shards[0]!;
+  const empty = { body: new Uint8Array(4 * 200_000), count: 200_000, payloadBytes: 0 };
+  for (let at = 0; at < 3; at++) pipeline.submit(new TestPublish(shard, empty, budget), 0);
+  assertEquals([budget.used, pipeline.queuedBytes], [2_400_000, 2_400_000]);
+  const small = new TestPublish(rival, batchOf("x"), budget);
+  small.onSettle = () => assertEquals(shard.tail, 0);
+  pipeline.submit(small, 0);
+  pipeline.pump();
+  assertEquals(small.result, "written 0");
+  assertEquals([counters.claimJobs[2], counters.claimJobs[1]], [1, 2]);
 });
 
 Deno.test("an empty publish is written at the tail, alone, and nothing overtakes it", () => {

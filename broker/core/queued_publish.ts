@@ -23,9 +23,9 @@ export class QueuedPublish implements RecordBatch, QueuedJob {
   body: Uint8Array;
   readonly count: number;
   readonly payloadBytes: number;
-  /** Its cost in the fair queue: payload bytes, 1 or more. */
+  /** Its cost in the fair queue: payload bytes, but a record costs 1 or more. */
   readonly cost: number;
-  /** What the byte budgets are charged: all of its memory, so that empty records are not free. */
+  /** Its bytes, the lengths in front of records included: else empty records were free. */
   readonly bytes: number;
   /** How far it has come. */
   state: 0 | 1 | 2 | 3 = ADMITTING;
@@ -48,8 +48,8 @@ export class QueuedPublish implements RecordBatch, QueuedJob {
     this.body = batch.body;
     this.count = batch.count;
     this.payloadBytes = batch.payloadBytes;
-    this.cost = Math.max(1, batch.payloadBytes);
     this.bytes = batch.body.length;
+    this.cost = Math.max(1, batch.payloadBytes, batch.count);
     this.deadlineMs = deadlineMs;
   }
 

@@ -4,13 +4,14 @@
 
 import { invariant } from "./core_error.ts";
 import type { Delivery, Envelope } from "./envelope.ts";
+import { RECORD_PREFIX_BYTES } from "./record_batch.ts";
 import { Ring } from "./ring.ts";
 import type { StreamShard } from "./stream_shard.ts";
 
 /** What happens to an envelope that meets a full queue (spec/semantics.md §4.2). */
 export type QueuePolicy = "drop_new" | "drop_old" | "block";
 
-/** Bytes of payload that one subscriber's queue may hold unless told otherwise. */
+/** Bytes that one subscriber's queue may hold unless told otherwise. */
 export const DEFAULT_SUBSCRIBER_BYTES: number = 16 * 1024 * 1024;
 
 /** Bounds and policy of one subscription's queue. */
@@ -19,7 +20,10 @@ export interface SubscriberOptions {
   readonly policy: QueuePolicy;
   /** Live envelopes it may hold; 1 or more. */
   readonly capacityEnvelopes: number;
-  /** Payload bytes of live envelopes it may hold; one envelope fits an empty queue in any case. */
+  /**
+   * Bytes of live records it may hold, the lengths in front of them included: else empty ones were
+   * free. One envelope fits an empty queue in any case.
+   */
   readonly budgetBytes?: number;
 }
 
@@ -53,7 +57,7 @@ export class Subscriber {
   firstDroppedAt = -1;
   /** Records queued now. */
   queuedRecords = 0;
-  /** Payload bytes queued now, backlog included. */
+  /** Bytes queued now, lengths and backlog included. */
   queuedBytes = 0;
   /** `false` once closed: it is offered nothing more. */
   open = true;
@@ -64,7 +68,7 @@ export class Subscriber {
   readonly policy: QueuePolicy;
   /** Live envelopes it may hold. */
   readonly capacityEnvelopes: number;
-  /** Payload bytes of live envelopes it may hold. */
+  /** Bytes of live records it may hold. */
   readonly budgetBytes: number;
   readonly #queue = new Ring<Delivery>();
   readonly #counters: DeliveryCounters;
@@ -104,14 +108,14 @@ export class Subscriber {
     this.offered += delivery.count;
     this.#enqueue(delivery);
     this.#backlogEnvelopes++;
-    this.#backlogBytes += delivery.payloadBytes;
+    this.#backlogBytes += bytesOf(delivery);
   }
 
   /** Takes a live envelope in, or drops it as the policy says; a closed one ignores it. */
   offer(envelope: Envelope): void {
     if (!this.open) return;
     this.offered += envelope.count;
-    if (this.policy !== "block" && !this.#fits(envelope.payloadBytes)) {
+    if (this.policy !== "block" && !this.#fits(bytesOf(envelope))) {
       this.#drop(envelope);
       return;
     }
@@ -164,7 +168,7 @@ export class Subscriber {
   #enqueue(delivery: Delivery): void {
     this.#queue.push(delivery);
     this.queuedRecords += delivery.count;
-    this.queuedBytes += delivery.payloadBytes;
+    this.queuedBytes += bytesOf(delivery);
     this.#counters.enqueued++;
     this.#counters.queueLength++;
   }
@@ -173,19 +177,20 @@ export class Subscriber {
     this.#queue.shift();
     this.taken += delivery.count;
     this.queuedRecords -= delivery.count;
-    this.queuedBytes -= delivery.payloadBytes;
+    const bytes = bytesOf(delivery);
+    this.queuedBytes -= bytes;
     if (this.#backlogEnvelopes > 0) {
       this.#backlogEnvelopes--;
-      this.#backlogBytes -= delivery.payloadBytes;
+      this.#backlogBytes -= bytes;
     }
   }
 
   /** Whether an arriving envelope is within the bounds. */
-  #fits(payloadBytes: number): boolean {
+  #fits(bytes: number): boolean {
     const live = this.#queue.length - this.#backlogEnvelopes;
     if (live === 0) return true;
     return live < this.capacityEnvelopes &&
-      this.queuedBytes - this.#backlogBytes + payloadBytes <= this.budgetBytes;
+      this.queuedBytes - this.#backlogBytes + bytes <= this.budgetBytes;
   }
 
   /** Whether a `block` queue lets its shard append; one claim may exceed the bytes (B3). */
@@ -218,4 +223,8 @@ export class Subscriber {
       "B4: offered = taken + queued + dropped + discarded",
     );
   }
+}
+
+function bytesOf(delivery: Delivery): number {
+  return delivery.payloadBytes + RECORD_PREFIX_BYTES * delivery.count;
 }

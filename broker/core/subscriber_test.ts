@@ -42,17 +42,26 @@ Deno.test("B3: an envelope over the byte budget is dropped, but not by an empty 
   shard.append([blankBatch(1)]);
   assertEquals([subscriber.queuedRecords, subscriber.dropped], [1, 1]);
   drain(subscriber);
-  shard.append([blankBatch(60)]);
-  shard.append([blankBatch(41)]);
-  shard.append([blankBatch(40)]);
+  shard.append([blankBatch(56)]);
+  shard.append([blankBatch(37)]);
+  shard.append([blankBatch(36)]);
   assertEquals([subscriber.queuedBytes, subscriber.dropped], [100, 2]);
   assertEquals(subscriber.firstDroppedAt, 1);
+});
+
+Deno.test("B3: empty records count with their lengths", () => {
+  const shard = newShard();
+  const subscriber = subscribed(shard, "latest", { budgetBytes: 16 });
+  shard.append([batchOf("", "")]);
+  shard.append([batchOf("", "", "")]);
+  shard.append([batchOf("", "")]);
+  assertEquals([subscriber.queuedBytes, subscriber.dropped], [16, 3]);
 });
 
 Deno.test("B6: a full `block` subscriber holds its shard up until it is read or goes away", () => {
   const shard = newShard();
   const reader = subscribed(shard, "latest", { policy: "block", capacityEnvelopes: 2 });
-  const idle = subscribed(shard, "latest", { policy: "block", budgetBytes: 10 });
+  const idle = subscribed(shard, "latest", { policy: "block", budgetBytes: 20 });
   let resumed = 0;
   shard.onRoom = () => resumed++;
   shard.append([blankBatch(6)]);

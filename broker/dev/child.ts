@@ -43,7 +43,7 @@ export function planChild(
       `--allow-read=${directories}`,
       `--allow-write=${state.directory}`,
       `--allow-env=FELIX_*,RUST_LOG,${LIBRARY_VARIABLES.join(",")}`,
-      ...(quiche ? ["--allow-ffi", "--allow-sys"] : []),
+      ...(quiche ? ["--allow-ffi"] : []),
       `--config=${fromFileUrl(new URL("../../deno.json", import.meta.url))}`,
       fromFileUrl(new URL("../main.ts", import.meta.url)),
     ],

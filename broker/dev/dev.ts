@@ -1,16 +1,18 @@
-// `deno task dev`: a broker on this machine that a published client can use at once. It prepares the
-// state directory, runs the production entry as a child process with narrow permissions, says how to
-// reach it, passes signals on and exits as it does. The child ends when this process ends.
+// `deno task dev`: a broker on this machine that a published client can use at once. It prepares
+// the state directory, runs the production entry as a child process with narrow permissions, says
+// how to reach it, passes signals on and exits as it does. The child ends when this process ends.
 
+import { join } from "node:path";
 import { CatalogError } from "../catalog/catalog_file.ts";
 import { unknownVariables } from "../config/suggestions.ts";
 import { planChild } from "./child.ts";
+import type { ChildPlan } from "./child.ts";
 import { DEV_USAGE, DevArgumentError, parseDevArguments } from "./dev_arguments.ts";
 import type { DevOptions, TokenOptions } from "./dev_arguments.ts";
 import { mintDevelopmentToken } from "./development_token.ts";
 import { greeting } from "./greeting.ts";
 import type { RunningBrokerInfo } from "./greeting.ts";
-import { developmentPermissions, prepareState } from "./state.ts";
+import { developmentPermissions, prepareState, writeCatalog } from "./state.ts";
 import type { DevelopmentState } from "./state.ts";
 import { lineWriter } from "../log/create_log.ts";
 
@@ -53,9 +55,24 @@ async function run(options: DevOptions): Promise<number> {
     stderr(`dev: ${name} is set and nothing reads it${hint}\n`);
   }
   if (options.memory) stderr("dev: --memory: this build always keeps its data in memory\n");
-  const state = await prepareState(options.state, options.catalog);
+  const catalog = options.catalog ?? (env["FELIX_CATALOG_FILE"] || null);
+  const lock = await lockState(options.state);
+  if (lock === null) {
+    throw new DevArgumentError(`another broker runs with the state directory ${options.state}`);
+  }
+  const state = await prepareState(options.state, catalog);
   removeIfThere(state.devFile);
-  const plan = planChild(options, state, env);
+  const code = await runChild(planChild(options, state, env), state, catalog);
+  removeIfThere(state.devFile);
+  lock.close();
+  return code;
+}
+
+async function runChild(
+  plan: ChildPlan,
+  state: DevelopmentState,
+  catalog: string | null,
+): Promise<number> {
   const child = new Deno.Command(Deno.execPath(), {
     args: [...plan.args],
     env: { ...plan.env },
@@ -65,7 +82,7 @@ async function run(options: DevOptions): Promise<number> {
     stdout: "inherit",
     stderr: "inherit",
   }).spawn();
-  const ignore = forwardSignals(child);
+  const ignore = forwardSignals(child, () => refreshCatalog(state, catalog));
   let exited = false;
   const status = child.status.then((result) => {
     exited = true;
@@ -75,8 +92,33 @@ async function run(options: DevOptions): Promise<number> {
   if (running !== null) stdout(greeting(running, state));
   const { code } = await status;
   ignore();
-  removeIfThere(state.devFile);
+  if (running === null && code === 1) {
+    stderr("dev: the broker did not start; --port 0 and --metrics-port 0 take free ports\n");
+  }
   return code;
+}
+
+/** The lock of a state directory; `null` when another launcher holds it. */
+async function lockState(directory: string): Promise<Deno.FsFile | null> {
+  await Deno.mkdir(directory, { recursive: true, mode: 0o700 });
+  const file = await Deno.open(join(directory, ".dev.lock"), {
+    write: true,
+    create: true,
+    mode: 0o600,
+  });
+  if (await file.tryLock(true)) return file;
+  file.close();
+  return null;
+}
+
+/** Before the broker reads its catalog again: what the extra file says now. */
+async function refreshCatalog(state: DevelopmentState, catalog: string | null): Promise<void> {
+  try {
+    await writeCatalog(state.directory, catalog);
+  } catch (error) {
+    if (!(error instanceof CatalogError)) throw error;
+    stderr(`dev: ${error.message}\n`);
+  }
 }
 
 /** What the broker says of itself once it serves; `null` when it ended before that. */
@@ -97,19 +139,20 @@ async function serving(
   return null;
 }
 
-function forwardSignals(child: Deno.ChildProcess): () => void {
-  const signals: Deno.Signal[] = ["SIGINT", "SIGTERM", "SIGHUP"];
-  const handlers = signals.map((signal) => {
-    const handler = (): void => {
-      try {
-        child.kill(signal);
-      } catch {
-        // It has ended.
-      }
-    };
-    Deno.addSignalListener(signal, handler);
-    return [signal, handler] as const;
-  });
+function forwardSignals(child: Deno.ChildProcess, refresh: () => Promise<void>): () => void {
+  const send = (signal: Deno.Signal): void => {
+    try {
+      child.kill(signal);
+    } catch {
+      // It has ended.
+    }
+  };
+  const handlers: [Deno.Signal, () => void][] = [
+    ["SIGINT", () => send("SIGINT")],
+    ["SIGTERM", () => send("SIGTERM")],
+    ["SIGHUP", () => void refresh().then(() => send("SIGHUP"))],
+  ];
+  for (const [signal, handler] of handlers) Deno.addSignalListener(signal, handler);
   return () => handlers.forEach(([signal, handler]) => Deno.removeSignalListener(signal, handler));
 }
 

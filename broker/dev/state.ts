@@ -15,6 +15,7 @@ export const TENANT = "t1";
 export const NAMESPACE = "default";
 /** Principal of the development token. */
 const PRINCIPAL = "p:dev";
+const CATALOG = "catalog.yml";
 const TOKEN_TTL_SECONDS = 7 * 24 * 3600;
 
 const BUILT_IN = {
@@ -66,12 +67,10 @@ export async function prepareState(
 ): Promise<DevelopmentState> {
   const root = resolve(directory);
   await Deno.mkdir(root, { recursive: true, mode: 0o700 });
-  const { text, file } = await mergedCatalog(extraCatalog);
+  const file = await writeCatalog(root, extraCatalog);
   const certificates = await ensureDevelopmentCertificates(root, []);
   const key = await ensureDevelopmentKey(root);
-  const catalogFile = join(root, "catalog.yml");
   const tokenFile = join(root, "token");
-  await writeWhole(catalogFile, text, 0o644);
   const token = await signDevelopmentToken(key, {
     tenant: TENANT,
     principal: PRINCIPAL,
@@ -87,12 +86,25 @@ export async function prepareState(
     certFile: certificates.certFile,
     keyFile: certificates.keyFile,
     jwksFile: key.jwksFile,
-    catalogFile,
+    catalogFile: join(root, CATALOG),
     tokenFile,
     devFile: join(root, "dev.json"),
     streams: file.streams.filter(here).map((definition) => definition.stream),
     caches: file.caches.filter(here).map((definition) => definition.cache),
   };
+}
+
+/**
+ * Writes the catalog of a state directory: the built-in one and `extra`'s.
+ * @throws {CatalogError} when that file cannot be used
+ */
+export async function writeCatalog(
+  directory: string,
+  extra: string | null,
+): Promise<CatalogFile> {
+  const { text, file } = await mergedCatalog(extra);
+  await writeWhole(join(resolve(directory), CATALOG), text, 0o644);
+  return file;
 }
 
 /** The built-in catalog with another one's tenants, namespaces, streams and caches added. */

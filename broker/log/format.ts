@@ -84,8 +84,8 @@ export function cleanText(text: string): string {
 }
 
 function errorText(error: Error): string {
-  const cause = error.cause instanceof Error ? `: ${error.cause.message}` : "";
-  return `${error.message}${cause}`;
+  const cause = error.cause instanceof Error ? error.cause.message : "";
+  return error.message.includes(cause) ? error.message : `${error.message}: ${cause}`;
 }
 
 function timestamp({ wallMs }: LogEvent): string {

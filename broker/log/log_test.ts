@@ -1,3 +1,5 @@
+// Log lines: their form, their filter, and that secrets never reach one.
+
 import { assertEquals } from "@std/assert";
 import { createBrokerLog, lineWriter } from "./create_log.ts";
 import type { BrokerLog } from "./broker_log.ts";
@@ -108,7 +110,8 @@ Deno.test("a text line is one line, its values quoted where needed", () => {
   });
   assertEquals(
     line,
-    '1970-01-01T00:00:00.000Z info  broker   m a="x y" b=1 c="d\\ne" d="[\\"p\\",\\"q\\"]" e=plain\n',
+    "1970-01-01T00:00:00.000Z info  broker   m " +
+      'a="x y" b=1 c="d\\ne" d="[\\"p\\",\\"q\\"]" e=plain\n',
   );
 });
 

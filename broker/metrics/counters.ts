@@ -5,16 +5,10 @@
 import { noDeliveries, PublishCounters } from "../core/mod.ts";
 import type { DeliveryCounters, EncodeStats } from "../core/mod.ts";
 import { AUTH_REFUSALS, type AuthRefusal } from "../auth/grants.ts";
-import {
-  COUNT_BOUNDS,
-  Histogram,
-  MILLISECOND_BOUNDS,
-  SECOND_BOUNDS,
-  SIZE_BOUNDS,
-} from "./histogram.ts";
+import { Histogram, MILLISECOND_BOUNDS, SECOND_BOUNDS } from "./histogram.ts";
 import { TenantCounters } from "./tenant_counters.ts";
 
-/** Client connections and their streams (spec/operations.md §9.3). */
+/** Client connections (spec/operations.md §9.3). */
 export interface ConnectionMetrics {
   /** Gauge: connections open now. */
   open: number;
@@ -26,21 +20,6 @@ export interface ConnectionMetrics {
   refusedPerIp: number;
   /** Handshakes that failed. */
   handshakeFailures: number;
-  /** Gauge: client-opened streams being served now. */
-  streamsOpen: number;
-  /** Streams whose last answers did not go out within the drain time. */
-  controlStreamDrainTimeouts: number;
-  /** Client-opened streams that ended, by reason. */
-  readonly controlStreamClosed: {
-    clean: number;
-    auth_failed: number;
-    frame_too_large: number;
-    bad_frame: number;
-    reset: number;
-    connection_lost: number;
-    draining: number;
-    internal: number;
-  };
 }
 
 /** Results of a publish request (spec/operations.md §9.1). */
@@ -59,6 +38,8 @@ export class PublishMetrics {
   };
   /** Payload bytes of `accepted` and `ok`. */
   bytes = 0;
+  /** Jobs in the publish queue now; the server puts its own reader here. */
+  queueDepth: () => number = () => 0;
   /** Receipt to answer of enqueue acks, in milliseconds. */
   readonly latencyEnqueue: Histogram = new Histogram(MILLISECOND_BOUNDS);
   /** Receipt to answer of commit acks, in milliseconds. */
@@ -74,12 +55,6 @@ export class PublishMetrics {
     internal: 0,
     shutdown: 0,
   };
-  /** Gauge: answers queued for streams that take them slowly. */
-  outAckDepth = 0;
-  /** Answers that did not fit their stream's queue. */
-  outAckFull = 0;
-  /** Answers given up because their stream took none in time. */
-  outAckTimeouts = 0;
 
   /** Counts one request; `payloadBytes` count for `accepted` and `ok` only. */
   result(result: PublishResult, payloadBytes: number): void {
@@ -104,26 +79,12 @@ export interface SubscribeMetrics {
   readonly requests: { ok: number; error: number; refused: number };
   /** Payload bytes handed to writers. */
   bytes: number;
-  /** Delivery frames handed to the transport. */
-  framesSent: number;
-  /** Subscriptions ended because the client stopped reading. */
-  stoppedByClient: number;
   /** Subscriptions ended by a failed write. */
   disconnects: number;
-  /** Events dropped at the queue of encoded frames. */
-  laneDropped: number;
-  /** Gauge: connections with at least one subscription. */
-  activeConnections: number;
   /** Gauge: subscriptions in all. */
   active: number;
   /** Refused: too many subscriptions on the connection. */
   connectionLimitRejected: number;
-  /** Why a delivery batch was flushed. */
-  readonly flushReason: { empty: number; events: number; bytes: number; delay: number };
-  /** Sizes of delivery batches in bytes. */
-  readonly batchSizeBytes: Histogram;
-  /** Frames waiting for one subscription's writer. */
-  readonly connectionQueueDepth: Histogram;
 }
 
 /** Caches (spec/operations.md §9.3, ours). */
@@ -137,12 +98,6 @@ export interface CacheMetrics {
   deletes: number;
   /** Requests that were refused or failed. */
   failed: number;
-  /** Receipt to answer by operation, in seconds. */
-  readonly seconds: {
-    readonly put: Histogram;
-    readonly get: Histogram;
-    readonly delete: Histogram;
-  };
 }
 
 /** Authentication of streams (spec/operations.md §9.3, spec/auth.md §9.2). */
@@ -151,8 +106,6 @@ export class AuthMetrics {
   ok = 0;
   /** Connections closed because none of their streams authenticated in time. */
   timeouts = 0;
-  /** Requests refused for want of a permission. */
-  forbidden = 0;
   /** Verdicts answered from memory. */
   verdictsRemembered = 0;
   /** Signatures checked. */
@@ -181,27 +134,20 @@ export class AuthMetrics {
   }
 }
 
-/** Frames that came in and bytes in both directions (ours). */
+/** Frames that could not be served (ours). */
 export interface WireMetrics {
-  framesIn: number;
-  bytesIn: number;
-  bytesOut: number;
   /** Headers with another magic or version, or of a frame larger than allowed. */
   badHeaders: number;
   /** Frames with flag bits that this build does not know. */
   unknownFlags: number;
   /** Payloads that could not be read. */
   malformedFrames: number;
-  /** Messages of a type that this build does not know. */
-  unknownTypes: number;
 }
 
 /** The process (spec/operations.md §9.6). */
 export interface ProcessMetrics {
   /** Gauge: 1 when `/ready` answers 200. */
   ready: 0 | 1;
-  /** Gauge: requests being served now. */
-  inflightRequests: number;
   /** Gauge: how long the last drain took. */
   drainDurationMs: number;
   /** Work cut off at shutdown, by subsystem. */
@@ -243,7 +189,6 @@ export function createBrokerMetrics(options: { tenantMetricsMax: number }): Brok
     wire: wireMetrics(),
     process: {
       ready: 0,
-      inflightRequests: 0,
       drainDurationMs: 0,
       drainForced: { connections: 0, publishes: 0, subscriptions: 0 },
       eventLoopLag: new Histogram(SECOND_BOUNDS),
@@ -259,18 +204,6 @@ function connectionMetrics(): ConnectionMetrics {
     refusedLimit: 0,
     refusedPerIp: 0,
     handshakeFailures: 0,
-    streamsOpen: 0,
-    controlStreamDrainTimeouts: 0,
-    controlStreamClosed: {
-      clean: 0,
-      auth_failed: 0,
-      frame_too_large: 0,
-      bad_frame: 0,
-      reset: 0,
-      connection_lost: 0,
-      draining: 0,
-      internal: 0,
-    },
   };
 }
 
@@ -278,16 +211,9 @@ function subscribeMetrics(): SubscribeMetrics {
   return {
     requests: { ok: 0, error: 0, refused: 0 },
     bytes: 0,
-    framesSent: 0,
-    stoppedByClient: 0,
     disconnects: 0,
-    laneDropped: 0,
-    activeConnections: 0,
     active: 0,
     connectionLimitRejected: 0,
-    flushReason: { empty: 0, events: 0, bytes: 0, delay: 0 },
-    batchSizeBytes: new Histogram(SIZE_BOUNDS),
-    connectionQueueDepth: new Histogram(COUNT_BOUNDS),
   };
 }
 
@@ -299,22 +225,13 @@ function cacheMetrics(): CacheMetrics {
     misses: 0,
     deletes: 0,
     failed: 0,
-    seconds: {
-      put: new Histogram(SECOND_BOUNDS),
-      get: new Histogram(SECOND_BOUNDS),
-      delete: new Histogram(SECOND_BOUNDS),
-    },
   };
 }
 
 function wireMetrics(): WireMetrics {
   return {
-    framesIn: 0,
-    bytesIn: 0,
-    bytesOut: 0,
     badHeaders: 0,
     unknownFlags: 0,
     malformedFrames: 0,
-    unknownTypes: 0,
   };
 }

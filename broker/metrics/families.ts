@@ -15,8 +15,6 @@ export interface ProcessReadings {
   readonly startedSeconds: number;
   /** Memory now, in bytes. */
   memory(): { readonly rss: number; readonly heapUsed: number; readonly external: number };
-  /** Jobs in the publish queue now. */
-  ingressQueueDepth?(): number;
   /** The memory of all caches. */
   readonly caches?: { readonly bytes: number; readonly evicted: number; readonly expired: number };
 }
@@ -24,7 +22,7 @@ export interface ProcessReadings {
 /** Every family. */
 export function brokerFamilies(metrics: BrokerMetrics, process: ProcessReadings): Family[] {
   return [
-    ...publishFamilies(metrics, process),
+    ...publishFamilies(metrics),
     ...subscribeFamilies(metrics),
     ...tenantFamilies(metrics),
     ...connectionFamilies(metrics),
@@ -34,14 +32,7 @@ export function brokerFamilies(metrics: BrokerMetrics, process: ProcessReadings)
   ];
 }
 
-function publishFamilies(
-  { publish, pipeline }: BrokerMetrics,
-  { ingressQueueDepth }: ProcessReadings,
-): Family[] {
-  const ingress = "felix_broker_ingress";
-  const depth = ingressQueueDepth === undefined
-    ? []
-    : [gauge(`${ingress}_queue_depth`, "Publish jobs waiting", ingressQueueDepth)];
+function publishFamilies({ publish, pipeline }: BrokerMetrics): Family[] {
   return [
     labelled(
       "felix_publish_requests_total",
@@ -54,7 +45,41 @@ function publishFamilies(
       [{ mode: "enqueue" }, publish.latencyEnqueue],
       [{ mode: "commit" }, publish.latencyCommit],
     ]),
-    ...depth,
+    ...ingressFamilies(publish, pipeline),
+    samples(
+      "felix_tenant_publish_queue_full_total",
+      "Publishes of a tenant that found no room",
+      () => queueFullSamples(pipeline.tenantQueueFull),
+    ),
+    labelled(
+      "felix_broker_acked_publishes_dropped_total",
+      "Publishes acked on enqueue and then not written",
+      "reason",
+      () => Object.entries(publish.ackedDropped),
+    ),
+    labelled(
+      "felix_broker_json_publishes_total",
+      "Publishes that came as JSON",
+      "frame",
+      () => Object.entries(publish.jsonFrames),
+    ),
+    counter(
+      "felix_broker_publish_worker_restarts_total",
+      "Appends that threw; the lane went on",
+      () => pipeline.workerRestarts,
+    ),
+    claimFamily(pipeline.claimJobs),
+  ];
+}
+
+/** What happened to publishes that found no room. */
+function ingressFamilies(
+  publish: BrokerMetrics["publish"],
+  pipeline: BrokerMetrics["pipeline"],
+): Family[] {
+  const ingress = "felix_broker_ingress";
+  return [
+    gauge(`${ingress}_queue_depth`, "Publish jobs waiting", () => publish.queueDepth()),
     counter(`${ingress}_dropped_total`, "Unacked publishes shed", () => pipeline.ingressDropped),
     counter(
       `${ingress}_rejected_total`,
@@ -86,29 +111,6 @@ function publishFamilies(
       "Publishes that waited when their connection ended",
       () => pipeline.backpressureCancelled,
     ),
-    samples(
-      "felix_tenant_publish_queue_full_total",
-      "Publishes of a tenant that found no room",
-      () => queueFullSamples(pipeline.tenantQueueFull),
-    ),
-    labelled(
-      "felix_broker_acked_publishes_dropped_total",
-      "Publishes acked on enqueue and then not written",
-      "reason",
-      () => Object.entries(publish.ackedDropped),
-    ),
-    labelled(
-      "felix_broker_json_publishes_total",
-      "Publishes that came as JSON",
-      "frame",
-      () => Object.entries(publish.jsonFrames),
-    ),
-    counter(
-      "felix_broker_publish_worker_restarts_total",
-      "Appends that threw; the lane went on",
-      () => pipeline.workerRestarts,
-    ),
-    claimFamily(pipeline.claimJobs),
   ];
 }
 
@@ -185,16 +187,6 @@ function subscribeFamilies({ subscribe, delivery, encodes }: BrokerMetrics): Fam
       "felix_subscriber_disconnect_total",
       "Subscriptions ended by a failed write",
       () => subscribe.disconnects,
-    ),
-    counter(
-      "felix_subscriber_stopped_total",
-      "Subscriptions that their client stopped",
-      () => subscribe.stoppedByClient,
-    ),
-    counter(
-      "felix_broker_event_frames_total",
-      "Delivery frames handed to the transport",
-      () => subscribe.framesSent,
     ),
     counter("felix_broker_event_encodes_total", "Delivery frames encoded", () => encodes.encodes),
     counter(
@@ -281,11 +273,6 @@ function cacheFamilies({ cache }: BrokerMetrics, { caches }: ProcessReadings): F
       { value: cache.misses, labels: { op: "get", result: "miss" } },
       { value: cache.deletes, labels: { op: "delete", result: "all" } },
       { value: cache.failed, labels: { op: "any", result: "error" } },
-    ]),
-    histogram("felix_cache_request_seconds", "Receipt to answer, in seconds", [
-      [{ op: "put" }, cache.seconds.put],
-      [{ op: "get" }, cache.seconds.get],
-      [{ op: "delete" }, cache.seconds.delete],
     ]),
     ...size,
   ];

@@ -1,5 +1,5 @@
-// One metric family as Prometheus wants it at scrape time, built from plain numbers. Objects of this
-// shape stand in a prom-client registry next to its own metrics; the registry writes the text.
+// One metric family as Prometheus wants it at scrape time, built from plain numbers. Objects of
+// this shape stand in a prom-client registry like its own metrics; the registry writes the text.
 
 import type { Histogram } from "./histogram.ts";
 

@@ -1,3 +1,5 @@
+// Buckets: their edges, and that every value lands in the first one that holds it.
+
 import { assertEquals } from "@std/assert";
 import fc from "fast-check";
 import {

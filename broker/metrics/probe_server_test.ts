@@ -1,3 +1,5 @@
+// The probes: what they answer in which state, and that there is nothing else.
+
 import { assertEquals, assertStringIncludes, assertThrows } from "@std/assert";
 import { probeRoutes, startProbeServer } from "./probe_server.ts";
 import type { ProbeState } from "./probe_server.ts";

@@ -1,5 +1,5 @@
-// Looks at the certificate files every 30 seconds. The QUIC engines cannot change the certificate of
-// a listener, so a new pair is checked and announced once: a restart serves it.
+// Looks at the certificate files every 30 seconds. The QUIC engines cannot change the certificate
+// of a listener, so a new pair is checked and announced once: a restart serves it.
 
 import type { BrokerSettings } from "../config/settings.ts";
 import type { BrokerLog } from "../log/broker_log.ts";

@@ -147,7 +147,7 @@ async function bindBroker(
     return broker;
   } catch (error) {
     if (!(error instanceof TransportError)) throw error;
-    log.error("quic listener cannot be bound", {
+    log.error("quic listener cannot be started", {
       addr: formatAddress(settings.quicBind),
       setting: "FELIX_QUIC_BIND",
       code: error.code,

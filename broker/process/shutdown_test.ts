@@ -1,3 +1,5 @@
+// The order of a shutdown. Its waits end when the test says so.
+
 import { assertEquals } from "@std/assert";
 import type { BrokerLog } from "../log/broker_log.ts";
 import { silentLog } from "../log/create_log.ts";

@@ -17,6 +17,8 @@ export interface TlsIdentity {
   readonly generated: boolean;
 }
 
+const PRIVATE_KEY = /-----BEGIN ([A-Z ]*PRIVATE KEY)-----[^-]*-----END \1-----/;
+
 type TlsSettings = Pick<BrokerSettings, "tlsCert" | "tlsKey" | "tlsCertExport">;
 
 /** The operator's pair; `null` when none is configured. @throws {ConfigError} `bad_file` */
@@ -79,7 +81,9 @@ export function readPem(variable: string, path: string): string {
 
 function pairMatches(cert: string, key: string, certPath: string, keyPath: string): boolean {
   const certificate = parsed("FELIX_TLS_CERT", certPath, () => new X509Certificate(cert));
-  const privateKey = parsed("FELIX_TLS_KEY", keyPath, () => createPrivateKey(key));
+  // The parser takes nothing around the block, a blank line included.
+  const block = PRIVATE_KEY.exec(key)?.[0] ?? key;
+  const privateKey = parsed("FELIX_TLS_KEY", keyPath, () => createPrivateKey(block));
   return certificate.checkPrivateKey(privateKey);
 }
 

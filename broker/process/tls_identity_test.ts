@@ -1,3 +1,5 @@
+// The files that settings name: read and checked before anything is bound.
+
 import { assertEquals, assertRejects, assertStringIncludes, assertThrows } from "@std/assert";
 import { X509Certificate } from "node:crypto";
 import { createCertificateAuthority, issueCertificate } from "@felix/transport";

@@ -101,6 +101,7 @@ export class ClientConnection {
     const key = `${offer}\n${auth.tenant_id}\n${auth.token}`;
     const known = this.#peers.get(key);
     if (known !== undefined && known.grants.expiresAtSeconds * 1000 > this.#context.wallMs()) {
+      this.#context.metrics.auth.ok++;
       return known;
     }
     let grants: Grants;
@@ -116,6 +117,7 @@ export class ClientConnection {
       return null;
     }
     clearTimeout(this.#authTimer);
+    this.#context.metrics.auth.ok++;
     const peer = peerOf(auth, grants, this.#context.settings);
     if (this.#peers.size >= MAX_PEERS) this.#peers.clear();
     this.#peers.set(key, peer);
@@ -130,6 +132,7 @@ export class ClientConnection {
   /** Reserves a subscription id, or says why it cannot be had. */
   claimSubscription(id: bigint): Refusal | null {
     if (this.#claimed.size >= this.#context.settings.maxSubscriptionsPerConn) {
+      this.#context.metrics.subscribe.connectionLimitRejected++;
       return REFUSAL.tooManySubscriptions;
     }
     if (this.#claimed.has(id)) {
@@ -143,6 +146,11 @@ export class ClientConnection {
   releaseSubscription(id: bigint): void {
     this.#claimed.delete(id);
     this.subscriptions.delete(id);
+  }
+
+  /** Logs which subscribers lost events since the last time, as far as they may log again. */
+  reportDrops(): void {
+    for (const [id, events] of this.subscriptions) events.reportDrops(id, this.remoteAddress);
   }
 
   /** Whether answers or events of this connection are still on their way. */

@@ -12,8 +12,16 @@ import {
 import type { ByteWriter, Message } from "@felix/wire";
 import type { SendStream } from "@felix/transport";
 import type { Delivery, Envelope, Subscriber } from "../core/mod.ts";
+import { LogGate } from "../log/log_gate.ts";
+import type { TenantRow } from "../metrics/tenant_counters.ts";
 import type { BrokerContext } from "./context.ts";
 import type { Deliverer } from "./turn.ts";
+
+/**
+ * Shortest delay that a timer is used for. Anything less is one turn of the event loop, which the
+ * write before took in any case.
+ */
+const MIN_DELAY_US = 1000;
 
 /** Encodes an envelope's frame in place, in front of its body; once per envelope. */
 function encodeEnvelope(envelope: Envelope): Uint8Array {
@@ -28,11 +36,17 @@ export class EventStream implements Deliverer {
   readonly #context: BrokerContext;
   readonly #stream: SendStream;
   readonly #subscriber: Subscriber;
+  readonly #tenant: TenantRow;
   readonly #onEnd: () => void;
   #scratch: ByteWriter | null = null;
   /** A write is under way, or delivery has not begun yet. */
   #busy = true;
   #ended = false;
+  #reportedDrops = 0;
+  #dropLog: LogGate | null = null;
+  /** The last write left something behind: the next may wait for more to gather. */
+  #behind = false;
+  #delay: ReturnType<typeof setTimeout> | undefined;
   #ending = false;
   #last: Message | null = null;
 
@@ -46,6 +60,7 @@ export class EventStream implements Deliverer {
     this.#context = context;
     this.#stream = stream;
     this.#subscriber = subscriber;
+    this.#tenant = context.metrics.tenants.row(subscriber.shard.stream.definition.tenant);
     this.#onEnd = onEnd;
     subscriber.onReady = (): void => {
       if (!this.#busy) context.turn.deliverLater(this);
@@ -86,8 +101,23 @@ export class EventStream implements Deliverer {
   abandon(): void {
     if (this.#ended) return;
     this.#ended = true;
+    clearTimeout(this.#delay);
     this.#subscriber.onReady = null;
     this.#onEnd();
+  }
+
+  /** Says in the log that events were dropped, at most once in a while (spec/operations.md §10). */
+  reportDrops(subscriptionId: bigint, remoteAddress: string): void {
+    const { dropped, queuedEnvelopes } = this.#subscriber;
+    if (dropped === this.#reportedDrops) return;
+    if (!(this.#dropLog ??= new LogGate()).open(this.#context.nowMs())) return;
+    this.#context.log.warn("events dropped for subscriber", {
+      subscription_id: String(subscriptionId),
+      remote_addr: remoteAddress,
+      dropped: dropped - this.#reportedDrops,
+      queue: queuedEnvelopes,
+    });
+    this.#reportedDrops = dropped;
   }
 
   /** Starts the next write, if there is something to write and none is under way. */
@@ -108,8 +138,23 @@ export class EventStream implements Deliverer {
       this.#scratch = null;
     }
     this.#busy = false;
-    this.deliver();
+    if (this.#behind && this.#context.settings.eventBatchMaxDelayUs >= MIN_DELAY_US) this.#gather();
+    else this.deliver();
   };
+
+  /** Lets events gather for the configured time, unless a frame's bounds are reached already. */
+  #gather(): void {
+    const { eventBatchMaxEvents, eventBatchMaxBytes, eventBatchMaxDelayUs } =
+      this.#context.settings;
+    const { queuedRecords, queuedBytes } = this.#subscriber;
+    const full = queuedRecords >= eventBatchMaxEvents || queuedBytes >= eventBatchMaxBytes;
+    if (full || this.#ending) return this.deliver();
+    this.#busy = true;
+    this.#delay = setTimeout(() => {
+      this.#busy = false;
+      this.deliver();
+    }, eventBatchMaxDelayUs / 1000);
+  }
 
   readonly #onStopped = (): void => {
     this.#context.metrics.subscribe.disconnects++;
@@ -123,6 +168,8 @@ export class EventStream implements Deliverer {
     const maxBytes = settings.eventBatchMaxBytes;
     let batch = subscriber.take(settings.eventBatchMaxEvents, maxBytes);
     if (batch.length === 0) return null;
+    this.#behind = batch.length > 1 || subscriber.queuedEnvelopes > 0;
+    this.#count(batch);
     const frame = this.#sharedFrame(batch);
     if (frame !== null && (subscriber.queuedEnvelopes === 0 || frame.length >= maxBytes)) {
       return frame;
@@ -134,11 +181,22 @@ export class EventStream implements Deliverer {
       if (out.length >= settings.subMaxBytesPerWrite) break;
       batch = subscriber.take(settings.eventBatchMaxEvents, maxBytes);
       if (batch.length === 0) break;
+      this.#count(batch);
       const shared = this.#sharedFrame(batch);
       if (shared === null) appendFrame(out, batch);
       else out.bytes(shared);
     }
     return out.written();
+  }
+
+  #count(batch: readonly Delivery[]): void {
+    const { subscribe } = this.#context.metrics;
+    for (let index = 0; index < batch.length; index++) {
+      const { count, payloadBytes } = batch[index]!;
+      subscribe.bytes += payloadBytes;
+      this.#tenant.deliveredMessages += count;
+      this.#tenant.deliveredBytes += payloadBytes;
+    }
   }
 
   /** The frame that all subscribers of an envelope share; `null` where a frame of its own is due. */

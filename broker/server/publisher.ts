@@ -19,6 +19,7 @@ import type {
   RecordBatch,
   StreamShard,
 } from "../core/mod.ts";
+import type { TenantRow } from "../metrics/tenant_counters.ts";
 import type { BrokerContext } from "./context.ts";
 import { offers } from "./negotiation.ts";
 import type { Peer } from "./negotiation.ts";
@@ -79,6 +80,7 @@ export class Publisher {
   readonly #outbox: Outbox | null;
   readonly #scopes: PublishScopes;
   readonly #acksFollowWrite: boolean;
+  readonly #tenant: TenantRow;
   /** Acked publishes in the order they came; only kept under a window. */
   readonly #order: Answer[] = [];
   #orderHead = 0;
@@ -101,6 +103,7 @@ export class Publisher {
     this.#budget = budget;
     this.#outbox = outbox;
     this.#scopes = new PublishScopes(context.catalog.streams, peer);
+    this.#tenant = context.metrics.tenants.row(peer.tenant);
     this.#acksFollowWrite = context.settings.ackOnCommit || offers(peer, FEATURE_ACK_ON_COMMIT);
   }
 
@@ -240,6 +243,8 @@ export class Publisher {
     if (submitted === "waiting") this.#waiting = true;
     else if (acked && !this.#acksFollowWrite && !request.settled) {
       request.settled = true;
+      this.#accepted("ok", request);
+      this.#context.metrics.publish.latency(this.#context.nowMs() - now, "enqueue");
       this.#answerReady(request);
     }
   }
@@ -273,23 +278,27 @@ export class Publisher {
     this.#waiting = false;
     const { publish } = this.#context.metrics;
     if (!request.acked) {
-      publish.result(
-        outcome.kind === "written" ? "accepted" : "dropped",
-        request.batch.payloadBytes,
-      );
+      if (outcome.kind === "written") this.#accepted("accepted", request);
+      else publish.result("dropped", 0);
       this.#wakeReader();
       return;
     }
     if (request.settled) return this.#afterEnqueueAck(outcome);
     request.settled = true;
     if (outcome.kind === "written") {
-      publish.result("ok", request.batch.payloadBytes);
+      this.#accepted("ok", request);
       publish.latency(this.#context.nowMs() - request.startedMs);
     } else {
       publish.result("error", 0);
       request.refusal = refusalOf(outcome, request);
     }
     this.#answerReady(request);
+  }
+
+  #accepted(result: "ok" | "accepted", { batch }: PublishRequest): void {
+    this.#context.metrics.publish.result(result, batch.payloadBytes);
+    this.#tenant.publishedMessages += batch.count;
+    this.#tenant.publishedBytes += batch.payloadBytes;
   }
 
   /** The client has its answer; one that turned out wrong is counted (spec/semantics.md §2.1). */

@@ -41,7 +41,7 @@ export interface RunningBroker {
   close(): Promise<void>;
 }
 
-/** How often an idle broker looks for expired cache entries, and how many it visits. */
+/** How often expired cache entries and dropped events are looked for; entries per look. */
 const SWEEP_MS = 1000;
 const SWEEP_ENTRIES = 1000;
 /** How long a drain waits for quiet, and how long written bytes get to leave before the close. */
@@ -108,7 +108,11 @@ class BrokerServer implements RunningBroker {
     this.#pipeline.onFault = (error): void => {
       options.log.error("publish failed", { error: String(error), code: "internal" });
     };
-    this.#sweep = setInterval(() => catalog.caches.sweep(Date.now(), SWEEP_ENTRIES), SWEEP_MS);
+    metrics.publish.queueDepth = (): number => this.#pipeline.queuedJobs;
+    this.#sweep = setInterval(() => {
+      catalog.caches.sweep(Date.now(), SWEEP_ENTRIES);
+      for (const client of this.#connections) client.reportDrops();
+    }, SWEEP_MS);
     for (const listener of listeners) this.#accept(listener);
   }
 
