@@ -1,0 +1,162 @@
+// One cache request from the call to its settlement: settled exactly once, and a write whose frame
+// was handed over fails as "nothing applied" only when the broker said so.
+
+import { watchCall } from "../call_guard.ts";
+import { OutcomeUnknownError, TimeoutError } from "../failure/classes.ts";
+import { FelixError } from "../failure/felix_error.ts";
+import type { RetryState } from "../link/retrier.ts";
+import type { Route } from "../routing/route.ts";
+import { monotonicMs } from "../runtime/deno.ts";
+import type { CallOptions } from "../types.ts";
+import type { CachePieces } from "./cache_frames.ts";
+
+/** What is asked. */
+export type CacheKind = "get" | "put" | "delete";
+
+/** One cache as requests see it. */
+export interface CacheScope {
+  readonly namespace: string;
+  readonly cache: string;
+  /** `namespace/cache`. */
+  readonly resource: string;
+  readonly pieces: CachePieces;
+  readonly route: Route;
+}
+
+/** What a request carries. */
+export interface CacheRequest {
+  readonly kind: CacheKind;
+  readonly key: string;
+  readonly value: Uint8Array | null;
+  readonly ttlMs: number | null;
+  readonly idempotentRetry: boolean;
+}
+
+/** One cache request. */
+export class CacheCall implements RetryState {
+  readonly scope: CacheScope;
+  readonly request: CacheRequest;
+  readonly startedMs: number = monotonicMs();
+  readonly deadlineMs: number;
+  readonly promise: Promise<Uint8Array | null>;
+  readonly retrySafe = true;
+  attempts = 0;
+  notFoundSinceMs = 0;
+  state: "waiting" | "sent" | "backoff" | "done" = "waiting";
+  /** Where the value begins in its answer, less what the request id needs. */
+  keyEnd = 0;
+  sentMs = 0;
+  /** Whether it went to a remembered owner. */
+  viaOwner = false;
+  /** Its shard; 0 where it does not matter. */
+  shard = 0;
+  /** Whether it counts as in flight. */
+  counted = false;
+  /** Whether an earlier attempt's outcome is unknown. */
+  ambiguous = false;
+  readonly #settled: (call: CacheCall, value: Uint8Array | null | undefined) => void;
+  readonly #stopWatching: (() => void) | null;
+  #resolve!: (value: Uint8Array | null) => void;
+  #reject!: (error: unknown) => void;
+  #timer: ReturnType<typeof setTimeout> | undefined;
+
+  /** A request that nothing was done for yet; `settled` is told once, with the answer. */
+  constructor(
+    scope: CacheScope,
+    request: CacheRequest,
+    options: CallOptions,
+    defaultTimeoutMs: number,
+    settled: (call: CacheCall, value: Uint8Array | null | undefined) => void,
+  ) {
+    this.scope = scope;
+    this.request = request;
+    this.deadlineMs = this.startedMs + (options.timeoutMs ?? defaultTimeoutMs);
+    this.#settled = settled;
+    this.promise = new Promise((resolve, reject) => {
+      this.#resolve = resolve;
+      this.#reject = reject;
+    });
+    this.#stopWatching = options.signal === undefined && options.timeoutMs === undefined
+      ? null
+      : watchCall(options, (reason) => this.cancel(reason), () => this.cancel(this.#expired()));
+  }
+
+  get operation(): string {
+    return `cache.${this.request.kind}`;
+  }
+
+  get resource(): string {
+    return this.scope.resource;
+  }
+
+  get idempotent(): boolean {
+    return this.request.kind === "get" || this.request.idempotentRetry;
+  }
+
+  /** It was answered. */
+  succeed(value: Uint8Array | null): void {
+    if (this.state === "done") return;
+    this.#done();
+    this.#resolve(value);
+    this.#settled(this, value);
+  }
+
+  /** It failed for good. */
+  fail(error: unknown): void {
+    if (this.state === "done") return;
+    this.#done();
+    this.#reject(error);
+    this.#settled(this, undefined);
+  }
+
+  /** Gives it up: a write that may have been applied says so. */
+  cancel(reason: unknown): void {
+    const certain = this.request.kind === "get" || (this.state !== "sent" && !this.ambiguous);
+    if (this.state === "done") return;
+    if (certain) return this.fail(reason);
+    this.fail(this.unknown(reason, undefined, "given up before the answer came"));
+  }
+
+  /** Gives it up when its time is over. */
+  expire(nowMs: number): void {
+    if (this.state !== "done" && nowMs >= this.deadlineMs) this.cancel(this.#expired());
+  }
+
+  /** The failure that says that it may have been applied. */
+  unknown(cause: unknown, broker: string | undefined, message: string): OutcomeUnknownError {
+    return new OutcomeUnknownError({
+      message,
+      operation: this.operation,
+      resource: this.resource,
+      broker: broker ?? (cause instanceof FelixError ? cause.broker : undefined),
+      attempts: this.attempts,
+      cause,
+    });
+  }
+
+  /** Calls `run` after `delayMs` unless it is settled before. */
+  later(delayMs: number, run: () => void): void {
+    this.state = "backoff";
+    this.#timer = setTimeout(() => {
+      this.state = "waiting";
+      run();
+    }, delayMs);
+  }
+
+  #expired(): TimeoutError {
+    const limit = Math.round(this.deadlineMs - this.startedMs);
+    return new TimeoutError(limit, {
+      message: `${this.operation} took longer than ${limit} ms`,
+      operation: this.operation,
+      resource: this.resource,
+      attempts: this.attempts,
+      retryable: this.request.kind === "get",
+    });
+  }
+
+  #done(): void {
+    this.state = "done";
+    this.#stopWatching?.();
+    if (this.#timer !== undefined) clearTimeout(this.#timer);
+  }
+}

@@ -1,0 +1,170 @@
+// A cache as the application holds it. A miss is `null`, never an error (spec/client.md §9).
+
+import { fromUtf8, requireName, toBytes } from "../bytes.ts";
+import { CallGuard, checkTimeout } from "../call_guard.ts";
+import { InvalidArgumentError, UnsupportedError } from "../failure/classes.ts";
+import type { ClientCore } from "../link/client_core.ts";
+import { withRetries } from "../link/retrier.ts";
+import type { Queries } from "../routing/queries.ts";
+import type { BytesLike, CallOptions } from "../types.ts";
+import type { CacheRequest, CacheScope } from "./cache_call.ts";
+import type { CacheEngine } from "./cache_engine.ts";
+
+/** Settings of a cache write. */
+export interface CacheWriteOptions extends CallOptions {
+  /**
+   * Send it again when its outcome is unknown; default false. Harmless unless another writer comes
+   * in between; a repeated `delete` may then answer `null`.
+   */
+  readonly idempotentRetry?: boolean;
+}
+
+/** Settings of `put`. */
+export interface CachePutOptions extends CacheWriteOptions {
+  /** Milliseconds until the entry expires, 1 or more; none: it does not. */
+  readonly ttlMs?: number;
+}
+
+/** A cache. */
+export interface CacheHandle {
+  /** Its namespace. */
+  readonly namespace: string;
+  /** Its name. */
+  readonly name: string;
+  /**
+   * Stores a value.
+   *
+   * @example
+   * ```ts
+   * import type { FelixClient } from "@felix/client";
+   *
+   * async function remember(client: FelixClient): Promise<string | null> {
+   *   const sessions = client.cache("sessions");
+   *   await sessions.put("user-7", "active", { ttlMs: 60_000 });
+   *   return await sessions.getText("user-7");
+   * }
+   * ```
+   * @throws {OutcomeUnknownError} it may have been stored; it was not sent again
+   */
+  put(key: string, value: BytesLike, options?: CachePutOptions): Promise<void>;
+  /** The value of a key; `null` when there is none (any more). */
+  get(key: string, options?: CallOptions): Promise<Uint8Array | null>;
+  /** The value of a key as UTF-8 text. */
+  getText(key: string, options?: CallOptions): Promise<string | null>;
+  /** Removes a key and answers the value it had. */
+  delete(key: string, options?: CacheWriteOptions): Promise<Uint8Array | null>;
+  /** The values of several keys, asked for at once; keys without a value are left out. */
+  getMany(keys: readonly string[], options?: CallOptions): Promise<Map<string, Uint8Array>>;
+  /** Asks how many shards there are. */
+  shards(options?: CallOptions): Promise<number>;
+}
+
+/** The handle behind the interface. */
+export class FelixCache implements CacheHandle {
+  readonly namespace: string;
+  readonly name: string;
+  readonly #core: ClientCore;
+  readonly #engine: CacheEngine;
+  readonly #queries: Queries;
+  readonly #scope: CacheScope;
+
+  /** A handle for one cache. */
+  constructor(core: ClientCore, engine: CacheEngine, queries: Queries, scope: CacheScope) {
+    this.namespace = scope.namespace;
+    this.name = scope.cache;
+    this.#core = core;
+    this.#engine = engine;
+    this.#queries = queries;
+    this.#scope = scope;
+  }
+
+  async put(key: string, value: BytesLike, options: CachePutOptions = {}): Promise<void> {
+    const { ttlMs } = options;
+    if (ttlMs !== undefined && !(Number.isFinite(ttlMs) && ttlMs > 0)) {
+      throw new InvalidArgumentError({
+        message: `ttlMs must be positive, not ${ttlMs}`,
+        operation: "cache.put",
+      });
+    }
+    const bytes = toBytes(value, "cache.put");
+    if (bytes.length * 4 / 3 > this.#core.settings.maxFrameBytes - 4096) {
+      throw new InvalidArgumentError({
+        message: `a value of ${bytes.length} bytes does not fit into a frame`,
+        operation: "cache.put",
+      });
+    }
+    await this.#ask({
+      kind: "put",
+      key,
+      value: bytes,
+      ttlMs: ttlMs === undefined ? null : Math.max(1, Math.round(ttlMs)),
+      idempotentRetry: options.idempotentRetry ?? false,
+    }, options);
+  }
+
+  get(key: string, options: CallOptions = {}): Promise<Uint8Array | null> {
+    const request = { kind: "get", key, value: null, ttlMs: null, idempotentRetry: true } as const;
+    return this.#ask(request, options);
+  }
+
+  async getText(key: string, options: CallOptions = {}): Promise<string | null> {
+    const value = await this.get(key, options);
+    return value === null ? null : fromUtf8(value);
+  }
+
+  async delete(key: string, options: CacheWriteOptions = {}): Promise<Uint8Array | null> {
+    if (!this.#queries.canAsk("cacheDelete")) {
+      throw new UnsupportedError({
+        message: "the broker cannot delete cache entries",
+        operation: "cache.delete",
+        resource: this.#scope.resource,
+        feature: "cacheDelete",
+      });
+    }
+    return await this.#ask({
+      kind: "delete",
+      key,
+      value: null,
+      ttlMs: null,
+      idempotentRetry: options.idempotentRetry ?? false,
+    }, options);
+  }
+
+  async getMany(
+    keys: readonly string[],
+    options: CallOptions = {},
+  ): Promise<Map<string, Uint8Array>> {
+    const unique = [...new Set(keys)];
+    const values = await Promise.all(unique.map((key) => this.get(key, options)));
+    const found = new Map<string, Uint8Array>();
+    for (const [index, value] of values.entries()) {
+      if (value !== null) found.set(unique[index]!, value);
+    }
+    return found;
+  }
+
+  async shards(options: CallOptions = {}): Promise<number> {
+    const operation = "cache.shards";
+    const { resource } = this.#scope;
+    const guard = new CallGuard(operation, options, this.#core.settings.requestTimeoutMs);
+    try {
+      return await withRetries(
+        this.#core,
+        { operation, resource, guard },
+        () => this.#queries.cacheShards(this.namespace, this.name),
+      );
+    } finally {
+      guard.dispose();
+    }
+  }
+
+  #ask(request: CacheRequest, options: CallOptions): Promise<Uint8Array | null> {
+    try {
+      requireName(request.key, "key", `cache.${request.kind}`);
+      checkTimeout(options.timeoutMs, `cache.${request.kind}`);
+    } catch (error) {
+      return Promise.reject(error);
+    }
+    return this.#engine.request(this.#scope, request, options);
+  }
+}

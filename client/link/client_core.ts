@@ -1,0 +1,20 @@
+// What every part of one client shares: settings, counters, hooks, tokens and request numbers.
+
+import type { HookRunner } from "../hooks.ts";
+import type { Counters } from "../metrics.ts";
+import type { Settings } from "../settings.ts";
+import type { TokenProvider } from "../token/token_provider.ts";
+
+/** The shared parts of one client. */
+export interface ClientCore {
+  readonly settings: Settings;
+  readonly counters: Counters;
+  readonly hooks: HookRunner;
+  readonly tokens: TokenProvider;
+  /** Uniform in `[0, 1)`. */
+  readonly random: () => number;
+  /** The next request number; one counter for all requests but publishes. */
+  nextRequestId(): number;
+  /** Set once the client refuses new calls. */
+  readonly closed: boolean;
+}

@@ -1,0 +1,167 @@
+// Reads one event stream to its end: frames become batches, and the last frame (or its absence)
+// says why it ended (spec/wire.md §4.5). Payloads are handed on as views; a read that filled its
+// buffer leaves the buffer to them, a small one is copied into a slab.
+
+import {
+  assertKnownFlags,
+  decodeEventBatch,
+  decodeMessage,
+  FLAG_BINARY_EVENT_BATCH,
+  FLAG_BINARY_EVENT_BATCH_SHARED,
+} from "@felix/wire";
+import type { ShardMovedMessage } from "@felix/wire";
+import { errorFromRefusal } from "../failure/broker_failure.ts";
+import { ProtocolError } from "../failure/classes.ts";
+import type { FelixError } from "../failure/felix_error.ts";
+import type { EventStream } from "../link/event_router.ts";
+import { refusalOf } from "../link/refusal.ts";
+import { PayloadSlab } from "./payload_slab.ts";
+
+/** A batch as it came in. */
+export interface IncomingBatch {
+  readonly payloads: readonly Uint8Array[];
+  readonly base: bigint | null;
+  readonly skippedBefore: bigint;
+  readonly publisher: string | undefined;
+}
+
+/** Why an event stream ended. */
+export type StreamEnd =
+  | { readonly kind: "finished" }
+  | { readonly kind: "deleted" }
+  | { readonly kind: "moved"; readonly message: ShardMovedMessage }
+  | { readonly kind: "lagged"; readonly resumeFrom: bigint }
+  /** The broker gave a reason that is final. */
+  | { readonly kind: "refused"; readonly error: FelixError }
+  /** Reset, lost, or unreadable. */
+  | { readonly kind: "lost"; readonly cause: unknown }
+  /** The sink had enough. */
+  | { readonly kind: "stopped" };
+
+/** Who takes batches. */
+export interface EventSink {
+  /** Takes a batch; false = read no further. */
+  take(batch: IncomingBatch): boolean;
+  /** A promise to wait for before more is read; `null` = go on. */
+  room(): Promise<void> | null;
+}
+
+/** Reads one event stream. */
+export class EventReader {
+  readonly #source: EventStream;
+  readonly #id: bigint;
+  readonly #broker: string;
+  readonly #slab = new PayloadSlab();
+  /** Whether payloads of the present read stay in its buffer. */
+  #keeps = false;
+  #viewsOut = false;
+
+  /** Reads `source`, the stream of subscription `id`. */
+  constructor(source: EventStream, id: bigint, broker: string) {
+    this.#source = source;
+    this.#id = id;
+    this.#broker = broker;
+  }
+
+  /** Reads to the end. Never rejects. */
+  async run(sink: EventSink): Promise<StreamEnd> {
+    const { stream, reader } = this.#source;
+    try {
+      for (;;) {
+        for (let frame = reader.next(); frame !== null; frame = reader.next()) {
+          assertKnownFlags(frame.flags);
+          const end = this.#frame(frame.flags, frame.payload, sink);
+          if (end !== null) return this.#stop(end);
+          const room = sink.room();
+          if (room !== null) await room;
+        }
+        if (this.#viewsOut) reader.keep();
+        this.#viewsOut = false;
+        const view = await stream.read(reader.space());
+        if (view === null) {
+          return reader.inHeader
+            ? { kind: "finished" }
+            : { kind: "lost", cause: this.#protocol("the stream ended inside a frame") };
+        }
+        reader.filled(view);
+        this.#keeps = reader.pendingBytes * 2 >= reader.bufferBytes;
+      }
+    } catch (error) {
+      const known = error instanceof Error && error.name === "TransportError";
+      const cause = known || error instanceof ProtocolError
+        ? error
+        : this.#protocol(`unreadable event stream: ${String(error)}`, error);
+      return this.#stop({ kind: "lost", cause });
+    }
+  }
+
+  /** Gives the stream up. */
+  cancel(): void {
+    this.#source.stream.cancel();
+  }
+
+  #stop(end: StreamEnd): StreamEnd {
+    this.#source.stream.cancel();
+    return end;
+  }
+
+  #frame(flags: number, payload: Uint8Array, sink: EventSink): StreamEnd | null {
+    if ((flags & (FLAG_BINARY_EVENT_BATCH | FLAG_BINARY_EVENT_BATCH_SHARED)) === 0) {
+      if (flags !== 0) throw this.#protocol(`frame flags ${flags} on an event stream`);
+      return this.#message(payload, sink);
+    }
+    if (this.#keeps) this.#viewsOut = true;
+    const batch = decodeEventBatch(flags, this.#keeps ? payload : this.#slab.copy(payload));
+    if (batch.subscriptionId !== undefined && batch.subscriptionId !== this.#id) {
+      throw this.#protocol(`a batch of subscription ${batch.subscriptionId}, not ${this.#id}`);
+    }
+    if (batch.payloads.length === 0) return null;
+    const taken = sink.take({
+      payloads: batch.payloads,
+      base: batch.baseOffset ?? null,
+      skippedBefore: batch.skippedBefore,
+      publisher: batch.publisher,
+    });
+    return taken ? null : { kind: "stopped" };
+  }
+
+  #message(payload: Uint8Array, sink: EventSink): StreamEnd | null {
+    const message = decodeMessage(payload);
+    switch (message.type) {
+      case "event":
+        return this.#json([message.payload], message.offset, sink);
+      case "event_batch":
+        return this.#json(message.payloads, message.base_offset, sink);
+      case "shard_moved":
+        return { kind: "moved", message };
+      case "subscription_lagged":
+        return { kind: "lagged", resumeFrom: message.resume_from };
+      case "stream_deleted":
+        return { kind: "deleted" };
+      case "error":
+        return {
+          kind: "refused",
+          error: errorFromRefusal(refusalOf(message), {
+            operation: "subscribe",
+            broker: this.#broker,
+          }),
+        };
+      default:
+        throw this.#protocol(`${message.type} on an event stream`);
+    }
+  }
+
+  #json(
+    payloads: readonly Uint8Array[],
+    base: bigint | undefined,
+    sink: EventSink,
+  ): StreamEnd | null {
+    if (payloads.length === 0) return null;
+    const batch = { payloads, base: base ?? null, skippedBefore: 0n, publisher: undefined };
+    return sink.take(batch) ? null : { kind: "stopped" };
+  }
+
+  #protocol(message: string, cause?: unknown): ProtocolError {
+    return new ProtocolError({ message, operation: "subscribe", broker: this.#broker, cause });
+  }
+}

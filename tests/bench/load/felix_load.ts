@@ -1,0 +1,133 @@
+// The Felix load: every cell through this repository's client, the way an application would write
+// it. Only the spread cache cells speak the protocol themselves, because our client would not
+// spread.
+
+import { type CacheHandle, connect, type FelixClient, type StreamHandle } from "@felix/client";
+import type { AckedCell, CacheCell, Cell, IngestCell, LoadResult, Target } from "../cell.ts";
+import { cacheKey, KEY_COUNT, NAMES } from "../frame_sizes.ts";
+import { Samples } from "../statistics.ts";
+import { type PreparedLoad, serveLoad } from "../worker.ts";
+import { prepareFelixFanout } from "./felix_fanout.ts";
+import { prepareSpread } from "./spread_load.ts";
+
+/** Batches of an ingest run that are unanswered at once: the broker's publish window. */
+const INGEST_WINDOW = 256;
+
+/** A client for the development broker. */
+export async function connectFelix(target: Target): Promise<FelixClient> {
+  return await connect({
+    addresses: `${target.hostname}:${target.port}`,
+    tenant: target.tenant ?? NAMES.tenant,
+    namespace: target.namespace ?? NAMES.namespace,
+    token: target.token ?? "",
+    serverName: "localhost",
+    tls: { caFile: target.caFile ?? "" },
+  });
+}
+
+/** Keeps `inFlight` calls running until `more` says no; samples how long each took. */
+async function keepInFlight(
+  inFlight: number,
+  more: (now: number) => boolean,
+  call: (index: number) => Promise<unknown>,
+): Promise<LoadResult> {
+  const samples = new Samples();
+  const started = performance.now();
+  let next = 0;
+  let completed = 0;
+  const worker = async (): Promise<void> => {
+    for (let now = performance.now(); more(now);) {
+      await call(next++);
+      completed++;
+      const ended = performance.now();
+      samples.add(ended - now);
+      now = ended;
+    }
+  };
+  await Promise.all(Array.from({ length: inFlight }, worker));
+  const elapsedMs = performance.now() - started;
+  return { completed, expected: next, elapsedMs, ...samples.summary() };
+}
+
+function forDuration(durationMs: number): (now: number) => boolean {
+  const until = performance.now() + durationMs;
+  return (now) => now < until;
+}
+
+function times(total: number): () => boolean {
+  let left = total;
+  return () => left-- > 0;
+}
+
+function ingest(stream: StreamHandle, cell: IngestCell, records: number): Promise<LoadResult> {
+  const payloads = Array.from({ length: cell.batch }, () => new Uint8Array(cell.payloadBytes));
+  return keepInFlight(
+    INGEST_WINDOW,
+    times(records / cell.batch),
+    () => stream.publishBatch(payloads, { ack: "perBatch" }),
+  );
+}
+
+function acked(stream: StreamHandle, cell: AckedCell, durationMs: number): Promise<LoadResult> {
+  const payload = new Uint8Array(cell.payloadBytes);
+  return keepInFlight(
+    cell.inFlight,
+    forDuration(durationMs),
+    () => stream.publish(payload, { ack: "perMessage" }),
+  );
+}
+
+function cached(cache: CacheHandle, cell: CacheCell, durationMs: number): Promise<LoadResult> {
+  const value = new Uint8Array(cell.payloadBytes).fill(0x61);
+  const call = async (index: number): Promise<void> => {
+    if (cell.operation === "put") return await cache.put(cacheKey(index), value);
+    const key = cell.operation === "get" ? cacheKey(index) : `no-${cacheKey(index)}`;
+    const found = await cache.get(key);
+    if ((found !== null) !== (cell.operation === "get")) throw new TypeError(`wrong for ${key}`);
+  };
+  return keepInFlight(cell.inFlight, forDuration(durationMs), call);
+}
+
+async function fillCache(cache: CacheHandle, cell: CacheCell): Promise<void> {
+  const value = new Uint8Array(cell.payloadBytes).fill(0x61);
+  const keys = Array.from({ length: KEY_COUNT }, (_, index) => cacheKey(index));
+  await keepInFlight(32, times(KEY_COUNT), (index) => cache.put(keys[index] ?? "", value));
+}
+
+async function prepare(cell: Cell, target: Target): Promise<PreparedLoad> {
+  if (cell.kind === "python" || cell.kind === "idle") {
+    throw new TypeError(`no Felix load for ${cell.kind}`);
+  }
+  if (cell.kind === "cache" && cell.streams > 0) return await prepareSpread(cell, target);
+  if (cell.kind === "fanout") {
+    return await prepareFelixFanout(await connectFelix(target), await connectFelix(target), cell);
+  }
+  const client = await connectFelix(target);
+  const finish = () => client.close();
+  const stream = client.stream(target.stream ?? NAMES.stream);
+  if (cell.kind === "ingest") {
+    await ingest(stream, cell, cell.batch * 64);
+    return {
+      run: async () => {
+        const result = await ingest(stream, cell, cell.records);
+        const { completed, expected } = result;
+        return {
+          ...result,
+          completed: completed * cell.batch,
+          expected: Math.max(expected * cell.batch, cell.records),
+        };
+      },
+      finish,
+    };
+  }
+  if (cell.kind === "acked") {
+    await acked(stream, cell, 300);
+    return { run: () => acked(stream, cell, cell.durationMs), finish };
+  }
+  const cache = client.cache(target.cache ?? NAMES.cache);
+  await fillCache(cache, cell);
+  await cached(cache, cell, 300);
+  return { run: () => cached(cache, cell, cell.durationMs), finish };
+}
+
+if (import.meta.main) await serveLoad(prepare);
