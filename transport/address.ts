@@ -1,4 +1,4 @@
-// Host and port as text. One rule: an IPv6 literal wears brackets, an IPv4 address that a dual-stack
+// Host and port as text. Rules: an IPv6 literal wears brackets; an IPv4 address that a dual-stack
 // socket reports in IPv6 form (`::ffff:1.2.3.4`) is shown as the IPv4 address it is.
 
 import { isIP } from "node:net";

@@ -128,10 +128,10 @@ eachEngine(
       const [near, far] = await opened(client, server);
       far.cancel();
       assertEquals((await failureOf(far.read(new Uint8Array(8)))).code, "stream_closed");
-      let failure: { code?: string } | null = null;
+      let code: string | undefined;
       await until(async () => {
-        await near.write(bytesOf("more")).catch((error) => failure = error);
-        return failure !== null;
+        await near.write(bytesOf("more")).catch((error) => code = error.code);
+        return code !== undefined;
       }, "the writer learns of the cancel");
       assertEquals(code, "stream_stopped");
       assertEquals((await failureOf(near.write(bytesOf("x")))).code, "stream_stopped");

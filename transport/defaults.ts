@@ -1,4 +1,4 @@
-// Connection settings where a caller names none (`spec/wire.md §1.3`), and the one place that checks
+// Connection settings where a caller names none (`spec/wire.md §1.3`), and the place that checks
 // them. Rule: a keep-alive must come well before the peer's idle timeout, so that idle is not dead.
 
 import type { CommonOptions } from "./transport.ts";
@@ -12,7 +12,7 @@ export const DEFAULT_MAX_STREAMS = 1024;
 /** Milliseconds that a handshake may take. */
 export const DEFAULT_HANDSHAKE_TIMEOUT_MS = 5000;
 
-/** `CommonOptions` with every number filled in; windows stay optional (the engine's own default). */
+/** `CommonOptions` with every number filled in; windows are the quiche engine's business. */
 export interface ConnectionSettings {
   readonly alpn: readonly string[];
   readonly keepAliveMs: number;
@@ -21,7 +21,7 @@ export interface ConnectionSettings {
   readonly maxUnidirectionalStreams: number;
 }
 
-/** Fills in defaults. A keep-alive of 0 or of half the idle timeout or more becomes a third of it. */
+/** Fills in defaults. A keep-alive of 0, or of half the idle timeout or more, becomes a third. */
 export function connectionSettings(options: CommonOptions): ConnectionSettings {
   const idleTimeoutMs = options.idleTimeoutMs ?? DEFAULT_IDLE_TIMEOUT_MS;
   const asked = options.keepAliveMs ?? DEFAULT_KEEP_ALIVE_MS;

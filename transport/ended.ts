@@ -1,5 +1,5 @@
-// The failures that both engines report in the same words: calls on a connection that has ended, and
-// calls on a half of a stream that this side has ended.
+// The failures that both engines report in the same words: calls on a connection that has ended,
+// and calls on a half of a stream that this side has ended.
 
 import { type CloseInfo, TransportError } from "./transport.ts";
 

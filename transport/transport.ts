@@ -12,7 +12,7 @@ export interface ReceiveStream {
    * memory to use from now on (rebuild further views from `view.buffer`). At a clean end the memory
    * is gone as well. One read at a time.
    *
-   * @throws {TransportError} `stream_reset` (peer reset, with `applicationCode`), `connection_lost`,
+   * @throws {TransportError} `stream_reset` (with `applicationCode`), `connection_lost`,
    * `connection_closed`, `stream_closed` (after `cancel`)
    */
   read(into: Uint8Array<ArrayBuffer>): Promise<Uint8Array<ArrayBuffer> | null>;

@@ -7,9 +7,18 @@ const PAD = 0x3d;
 const LONG_BYTES = 1024;
 
 const ENCODE: Uint8Array = new TextEncoder().encode(LETTERS);
-/** Value of a letter; 64 and more = not a letter. */
-const DECODE: Uint8Array = new Uint8Array(256).fill(64);
-for (let value = 0; value < 64; value++) DECODE[ENCODE[value]!] = value;
+/** Bits of a letter in each place of a group of four; negative = not a letter. */
+const FIRST: Int32Array = new Int32Array(256).fill(-1);
+const SECOND: Int32Array = new Int32Array(256).fill(-1);
+const THIRD: Int32Array = new Int32Array(256).fill(-1);
+const FOURTH: Int32Array = new Int32Array(256).fill(-1);
+for (let value = 0; value < 64; value++) {
+  const letter = ENCODE[value]!;
+  FIRST[letter] = value << 18;
+  SECOND[letter] = value << 12;
+  THIRD[letter] = value << 6;
+  FOURTH[letter] = value;
+}
 
 const latin1 = new TextDecoder("latin1");
 
@@ -55,25 +64,22 @@ export function decodeBase64(bytes: Uint8Array, start: number, end: number): Uin
   const value = new Uint8Array(size);
   let at = 0;
   let from = start;
+  // One letter that is none makes everything negative: one check at the end is enough.
+  let all = 0;
   for (const whole = padding === 0 ? end : end - 4; from < whole; from += 4) {
-    const a = DECODE[bytes[from]!]!;
-    const b = DECODE[bytes[from + 1]!]!;
-    const c = DECODE[bytes[from + 2]!]!;
-    const d = DECODE[bytes[from + 3]!]!;
-    if ((a | b | c | d) > 63) return null;
-    const group = (a << 18) | (b << 12) | (c << 6) | d;
+    const group = FIRST[bytes[from]!]! | SECOND[bytes[from + 1]!]! | THIRD[bytes[from + 2]!]! |
+      FOURTH[bytes[from + 3]!]!;
+    all |= group;
     value[at] = group >> 16;
     value[at + 1] = group >> 8;
     value[at + 2] = group;
     at += 3;
   }
+  if (all < 0) return null;
   if (padding === 0) return value;
-  const a = DECODE[bytes[from]!]!;
-  const b = DECODE[bytes[from + 1]!]!;
-  const c = padding === 1 ? DECODE[bytes[from + 2]!]! : 0;
-  if ((a | b | c) > 63) return null;
-  const group = (a << 18) | (b << 12) | (c << 6);
-  if ((group & (padding === 1 ? 0xff : 0xffff)) !== 0) return null;
+  const group = FIRST[bytes[from]!]! | SECOND[bytes[from + 1]!]! |
+    (padding === 1 ? THIRD[bytes[from + 2]!]! : 0);
+  if (group < 0 || (group & (padding === 1 ? 0xff : 0xffff)) !== 0) return null;
   value[at] = group >> 16;
   if (padding === 1) value[at + 1] = group >> 8;
   return value;

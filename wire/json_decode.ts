@@ -9,8 +9,16 @@ import { WireError } from "./wire_error.ts";
 
 type Fields = Record<string, unknown>;
 
+const encoder = new TextEncoder();
 /** The start of every message that a Felix encoder writes. */
-const CANONICAL_START = new TextEncoder().encode('{"type":"');
+const CANONICAL_START = encoder.encode('{"type":"');
+/** Every message's members as encoders write them: `"name":`. */
+const WRITTEN_NAMES: ReadonlyMap<string, readonly Uint8Array[]> = new Map(
+  [...SCHEMAS.values()].map(({ type, members }) => [
+    type,
+    members.map(({ name }) => encoder.encode(`"${name}":`)),
+  ]),
+);
 
 /**
  * Decodes the payload of a frame without flags.
@@ -18,19 +26,34 @@ const CANONICAL_START = new TextEncoder().encode('{"type":"');
  * not known
  */
 export function decodeMessage(payload: Uint8Array): Message {
-  const type = canonicalType(payload) ?? findType(payload);
+  const canonical = canonicalType(payload);
+  const type = canonical ?? findType(payload);
   const schema = SCHEMAS.get(type);
   if (schema === undefined) throw unknownType(payload, type);
-  return decodeAs(schema, payload);
+  return decodeAs(schema, payload, canonical !== null);
 }
 
-function decodeAs({ type, members }: MessageSchema, payload: Uint8Array): Message {
+function decodeAs(
+  { type, members }: MessageSchema,
+  payload: Uint8Array,
+  typeRead: boolean,
+): Message {
   const reader = new JsonReader(payload);
+  const names = WRITTEN_NAMES.get(type)!;
   const message: Fields = { type };
-  let sawType = false;
+  let sawType = typeRead;
   let seen = 0;
-  if (reader.openObject()) {
+  if (
+    typeRead ? reader.enterAfter(CANONICAL_START.length + type.length + 1) : reader.openObject()
+  ) {
     do {
+      // Members usually come in the table's order: look behind the last one first.
+      const after = 32 - Math.clz32(seen);
+      if (after < names.length && reader.isName(names[after]!)) {
+        readInto(reader, members[after]!, message);
+        seen |= 1 << after;
+        continue;
+      }
       const name = reader.memberName();
       if (name === "type") {
         if (sawType) throw malformed("two types");
@@ -63,11 +86,14 @@ function readMember(
   }
   const bit = 1 << index;
   if ((seen & bit) !== 0) throw malformed(`two members ${name}`);
-  const { shape, presence } = members[index]!;
+  readInto(reader, members[index]!, into);
+  return seen | bit;
+}
+
+function readInto(reader: JsonReader, { name, shape, presence }: JsonMember, into: Fields): void {
   if (presence !== "required" && presence !== "default" && reader.isNull()) {
     if (presence !== "optional") into[name] = null;
   } else into[name] = readValue(reader, shape);
-  return seen | bit;
 }
 
 /** Gives members that did not come what their presence says. */

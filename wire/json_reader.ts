@@ -52,6 +52,27 @@ export class JsonReader {
     return this.#open(OPEN_LIST, CLOSE_LIST);
   }
 
+  /** Enters the outer object behind a first member that ended at `at` and was read already. */
+  enterAfter(at: number): boolean {
+    this.at = at;
+    this.#depth = 1;
+    return this.nextMember();
+  }
+
+  /**
+   * Moves past `expected` (`"name":`, as encoders write it) if just that comes next; otherwise
+   * nothing moves. Comparing a name is cheaper than making text of it.
+   */
+  isName(expected: Uint8Array): boolean {
+    const { bytes, at } = this;
+    const { length } = expected;
+    for (let index = 0; index < length; index++) {
+      if (bytes[at + index] !== expected[index]) return false;
+    }
+    this.at = at + length;
+    return true;
+  }
+
   /** Reads the name of the next member and its colon. */
   memberName(): string {
     const name = this.text();

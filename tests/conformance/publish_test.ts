@@ -154,3 +154,16 @@ Deno.test({
     await test.step("the connection still serves", () => connection.assertServes());
   },
 });
+
+Deno.test({
+  name: "acks on enqueue: answered, delivered in order, and refused where they must be",
+  sanitizeOps: true,
+  sanitizeResources: true,
+  fn: async () => {
+    await using broker = await DevBroker.start({ env: { FELIX_ACK_ON_COMMIT: "false" } });
+    await using connection = await RawConnection.connect(broker);
+    await answersInOrder(connection);
+    await deliveredInOrder(connection);
+    await emptyBatch(connection);
+  },
+});

@@ -4,8 +4,8 @@
 import { assert, assertEquals } from "@std/assert";
 import { poll } from "../support/poll.ts";
 import { DevBroker } from "../support/servers.ts";
-import { publish, readAck, readEvents } from "./frames.ts";
-import { type FrameStream, RawConnection } from "./raw_client.ts";
+import { type Ack, publish, readAck, readEvents, uint } from "./frames.ts";
+import { type FrameStream, RawConnection, type RawStream } from "./raw_client.ts";
 
 /** Seconds of load; a soak run sets more. */
 const SECONDS = Number(Deno.env.get("FELIX_TEST_SLOW_SUBSCRIBER_SECONDS") ?? "4");
@@ -92,5 +92,76 @@ Deno.test({
     slowEvents.cancel();
     await publisher.finish();
     assertEquals(broker.stderr, "");
+  },
+});
+
+/** A record that carries its number. */
+function numbered(number: number): Uint8Array {
+  const record = new Uint8Array(64 * 1024);
+  record.set(uint(number, 4));
+  return record;
+}
+
+function numberOf(record: Uint8Array): number {
+  return new DataView(record.buffer, record.byteOffset).getUint32(0);
+}
+
+/** Publishes with up to 32 unanswered until an answer is no success; answers all acks. */
+async function publishUntilRefused(publisher: RawStream): Promise<Ack[]> {
+  const acks: Ack[] = [];
+  let sent = 0;
+  while (acks.every((ack) => ack.ok)) {
+    while (sent - acks.length < 32) {
+      await publisher.send(publish({ payloads: [numbered(sent + 1)], requestId: sent + 1 }));
+      sent++;
+    }
+    acks.push(readAck(await publisher.frame()));
+  }
+  while (acks.length < sent) acks.push(readAck(await publisher.frame()));
+  return acks;
+}
+
+Deno.test({
+  name: "under `block` a subscriber that reads nothing holds publishers up and loses nothing",
+  sanitizeOps: true,
+  sanitizeResources: true,
+  fn: async () => {
+    const env = { FELIX_SUB_QUEUE_POLICY: "block" };
+    await using broker = await DevBroker.start({ env });
+    await using slow = await RawConnection.connect(broker);
+    await using publishing = await RawConnection.connect(broker);
+    const { events } = await slow.subscribe();
+    const publisher = await publishing.stream();
+    const before = await broker.residentBytes();
+    const acks = await publishUntilRefused(publisher);
+    const refused = acks.filter((ack) => !ack.ok);
+    assert(refused.length > 0);
+    // `overloaded`: nothing was written. `unacknowledged`: it may have been.
+    const codes = new Set(refused.map((ack) => ack.code));
+    assert(codes.isSubsetOf(new Set([9, 10])), `codes ${[...codes]}`);
+    assert(await broker.residentBytes() - before < ALLOWANCE);
+
+    const seen: number[] = [];
+    const reading = (async () => {
+      for (;;) {
+        for (const record of readEvents(await events.frame()).payloads) {
+          if (record.length === 1) return;
+          seen.push(numberOf(record));
+        }
+      }
+    })();
+    reading.catch(() => {}); // Told when it is awaited.
+    await poll(async () => {
+      await publisher.send(publish({ payloads: [new Uint8Array(1)], requestId: 0 }));
+      return readAck(await publisher.frame()).ok;
+    }, { what: "room again" });
+    await reading;
+    const certain = acks.filter((ack) => ack.ok).map((ack) => ack.requestId);
+    const unknown = new Set(refused.filter((ack) => ack.code === 9).map((ack) => ack.requestId));
+    assertEquals(seen.filter((number) => !unknown.has(number)), certain);
+    assertEquals(seen, seen.toSorted((left, right) => left - right));
+    assertEquals(await broker.metric("felix_subscribe_dropped_total"), 0);
+    events.cancel();
+    await publisher.finish();
   },
 });

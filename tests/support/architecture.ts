@@ -1,7 +1,7 @@
 // Which room may know which (docs/architecture.md, "Rooms"), as data, and the check that holds
 // every file to it. A pure function of the files: it answers sentences, empty when all is well.
 
-import type { RepositoryFile } from "./repository.ts";
+import { isForTests, type RepositoryFile } from "./repository.ts";
 import { lineOf, moduleReferences, scanSource } from "./source_text.ts";
 
 /** What one room may import besides its own files. */
@@ -37,11 +37,6 @@ export const ROOM_RULES: Readonly<Record<string, RoomRule>> = {
 
 /** What a test beside a file may use on top of its room. */
 const TEST_PACKAGES = ["@std/assert", "@std/path", "node:", "fast-check"];
-
-/** Whether a file is there for tests only: a test, or what tests beside it build on. */
-function isForTests(path: string): boolean {
-  return /(?:_test|_fixture)\.ts$|\/(?:test_support|testing)\//.test(path);
-}
 
 /** Rooms that take time, chance and I/O from outside, so that a simulation can drive them. */
 const PURE_ROOMS = ["wire", "broker/core"];

@@ -26,6 +26,11 @@ const TEXT_FILE =
 /** Root folder of the repository. */
 export const REPOSITORY_ROOT: URL = new URL("../../", import.meta.url);
 
+/** Whether a file is there for tests only: a test, or what tests beside it build on. */
+export function isForTests(path: string): boolean {
+  return /(?:_test|_fixture)\.ts$|\/(?:test_support|testing)\//.test(path);
+}
+
 async function* walk(folder: URL, prefix: string): AsyncGenerator<RepositoryFile> {
   const entries = await Array.fromAsync(Deno.readDir(folder));
   entries.sort((left, right) => (left.name < right.name ? -1 : 1));

@@ -2,7 +2,7 @@
 // console output, machine-bound text. Each rule is a pure function from a file to its faults, one
 // sentence per fault as `path:line: what`; `tidy_docs.ts` holds the rule about public symbols.
 
-import type { RepositoryFile } from "./repository.ts";
+import { isForTests, type RepositoryFile } from "./repository.ts";
 import { lineOf, scanSource } from "./source_text.ts";
 
 /** Most lines of a source file. */
@@ -161,7 +161,7 @@ export function checkMachineText(file: RepositoryFile): string[] {
 /** No default exports and no bare `throw new Error` in a room's own files. */
 export function checkRoomHabits(file: RepositoryFile): string[] {
   const inRoom = /^(?:wire|transport|storage|raft|broker|controlplane|client)\//.test(file.path);
-  if (!isSource(file) || !inRoom || file.path.endsWith("_test.ts")) return [];
+  if (!isSource(file) || !inRoom || isForTests(file.path)) return [];
   const { code } = scanSource(file.text);
   return [
     ...matches(file, code, /^export default\b/gm, "default export"),

@@ -4,12 +4,12 @@
 
 import { formatAddress } from "../address.ts";
 import { endedError, messageOf } from "../ended.ts";
-import type {
-  ByteStream,
-  CloseInfo,
-  Connection,
-  ReceiveStream,
-  SendStream,
+import {
+  type ByteStream,
+  type CloseInfo,
+  type Connection,
+  type ReceiveStream,
+  type SendStream,
   TransportError,
 } from "../transport.ts";
 import { NativeStream } from "./native_stream.ts";
@@ -44,7 +44,7 @@ export class NativeConnection implements Connection {
       const { readable, writable } = await this.#quic.createBidirectionalStream(WAIT);
       return this.#hold(new NativeStream(this, readable, writable));
     } catch {
-      throw await this.endError();
+      throw endedError(this.#info ?? await this.closed);
     }
   }
 
@@ -53,7 +53,7 @@ export class NativeConnection implements Connection {
       const writable = await this.#quic.createUnidirectionalStream(WAIT);
       return this.#hold(new NativeStream(this, null, writable));
     } catch {
-      throw await this.endError();
+      throw endedError(this.#info ?? await this.closed);
     }
   }
 
@@ -87,8 +87,14 @@ export class NativeConnection implements Connection {
     this.#quic.close({ closeCode: applicationCode, reason });
   }
 
-  /** The failure to report for a call that the end of this connection broke. */
-  async endError(): Promise<TransportError> {
+  /**
+   * The failure to report for `error` of a stream that says nothing about the stream itself. The
+   * engine tells a stream that the connection is lost before it says how.
+   */
+  async failureAfter(error: unknown): Promise<TransportError> {
+    if (this.#info === null && !(error instanceof Deno.errors.NotConnected)) {
+      return new TransportError("stream_closed", messageOf(error), 0, { cause: error });
+    }
     return endedError(this.#info ?? await this.closed);
   }
 

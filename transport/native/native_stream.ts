@@ -27,6 +27,8 @@ export class NativeStream implements ByteStream {
   #reader: ReadableStreamBYOBReader | null = null;
   #writer: WritableStreamDefaultWriter<Uint8Array> | null = null;
   #ended: number;
+  /** What broke the writing half; later writes get the same answer. */
+  #writeFailure: TransportError | null = null;
 
   constructor(connection: NativeConnection, readable: Readable | null, writable: Writable | null) {
     this.#connection = connection;
@@ -49,12 +51,15 @@ export class NativeStream implements ByteStream {
   }
 
   write(bytes: Uint8Array): Promise<void> {
-    if ((this.#ended & WRITE_ENDED) !== 0) return Promise.reject(finishedError());
+    if ((this.#ended & WRITE_ENDED) !== 0) {
+      return Promise.reject(this.#writeFailure ?? finishedError());
+    }
     this.#writer ??= this.#writable!.getWriter();
     return this.#writer.write(bytes).then(undefined, this.#onWriteError);
   }
 
   finish(): Promise<void> {
+    if (this.#writeFailure !== null) return Promise.reject(this.#writeFailure);
     if ((this.#ended & WRITE_ENDED) !== 0) return Promise.resolve();
     this.#writer ??= this.#writable!.getWriter();
     const closing = this.#writer.close().then(undefined, this.#onWriteError);
@@ -83,12 +88,14 @@ export class NativeStream implements ByteStream {
   readonly #onReadError = async (error: unknown): Promise<never> => {
     if (error instanceof TypeError) throw error; // a misuse: an empty or detached buffer
     this.#end(READ_ENDED);
-    throw streamError(error) ?? await this.#connection.endError();
+    throw streamError(error) ?? await this.#connection.failureAfter(error);
   };
 
   readonly #onWriteError = async (error: unknown): Promise<never> => {
+    const failure = streamError(error) ?? await this.#connection.failureAfter(error);
+    this.#writeFailure ??= failure;
     this.#end(WRITE_ENDED);
-    throw streamError(error) ?? await this.#connection.endError();
+    throw failure;
   };
 
   #end(bits: number): void {

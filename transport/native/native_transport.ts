@@ -1,9 +1,10 @@
 // The engine on Deno's built-in QUIC (`"unstable": ["net"]`): the fast one, for what clients see.
 // It cannot ask for client certificates, set windows or send a reset. Rule: every option that
-// matters is set explicitly, because the engine's own defaults are too small (`spec/wire.md §1.9`).
+// matters is set, because the engine's own defaults are too small (`spec/wire.md §1.9`).
 
 import { messageOf } from "../ended.ts";
 import { formatAddress, isIpLiteral } from "../address.ts";
+import { dialHost } from "../dial.ts";
 import { connectionSettings, DEFAULT_HANDSHAKE_TIMEOUT_MS } from "../defaults.ts";
 import {
   type CommonOptions,
@@ -23,7 +24,7 @@ export const nativeTransport: Transport = {
   canReset: false,
   canVerifyClients: false,
   listen,
-  connect,
+  connect: (options) => dialHost(options, connect),
 };
 
 function transportOptions(options: CommonOptions): Deno.QuicTransportOptions & {

@@ -57,6 +57,7 @@ export interface QuicheNative {
   peerError(): QuicheError | null;
   localError(): QuicheError | null;
   peerCertChain(): Uint8Array[] | null;
+  pathStats(): { readonly active: boolean; readonly rtt: number }[];
   sendAckEliciting(): void;
   pathEventNext(): unknown;
   retiredScidNext(): Uint8Array | null;

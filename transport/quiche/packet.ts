@@ -1,5 +1,5 @@
 // Reads what a listener must know of a datagram before any connection does: which connection it is
-// for, and whether it may start one (RFC 9000 §17.2, §17.3, invariants of RFC 8999). Rule: hostile
+// for, and whether it may start one (RFC 9000 §17.2, §17.3; RFC 8999). Rule: hostile
 // bytes yield `null`, never an exception, and nothing is decrypted here.
 
 import type { Buffer } from "node:buffer";

@@ -22,10 +22,14 @@ import type { UdpSocket } from "./udp_socket.ts";
 
 /** Milliseconds that a connection closed here stays to repeat its CONNECTION_CLOSE. */
 const LINGER_MS = 100;
-/** Milliseconds that a silent peer gets on top, for datagrams that wait behind a busy event loop. */
+/** Milliseconds that a silent peer gets on top: datagrams may wait behind a busy event loop. */
 const LATE_MS = 50;
+/** Milliseconds for an acknowledgement to come, besides the round trips (25 ms delay and slack). */
+const SETTLE_MS = 100;
+/** A next deadline further away than this is the idle timeout and no probe. */
+const QUIET_MS = 1000;
 /** Packets sent before others get their turn. */
-const PACKETS_PER_PUMP = 256;
+const PACKETS_PER_PUMP = 32;
 
 type Timer = ReturnType<typeof setTimeout>;
 
@@ -48,6 +52,7 @@ export class QuicheConnection implements Connection, StreamOwner {
   /** Resolves once the handshake is complete on this side. @throws `handshake_failed` */
   readonly established: Promise<void>;
   failure: TransportError | null = null;
+  flushes = 0;
 
   readonly #parts: ConnectionParts;
   readonly #streams: StreamTable;
@@ -60,6 +65,7 @@ export class QuicheConnection implements Connection, StreamOwner {
   #immediate: ReturnType<typeof setImmediate> | null = null;
   #timer: Timer | null = null;
   #timerDue = Infinity;
+  #wakeMs = Infinity;
   #linger: Timer | null = null;
   readonly #keepAlive: Timer;
   #lastReceivedMs = performance.now();
@@ -140,6 +146,22 @@ export class QuicheConnection implements Connection, StreamOwner {
     this.#blocked.add(stream);
   }
 
+  isQuiet(): boolean {
+    // With anything unacknowledged quiche's next deadline is a probe, long before the idle timeout.
+    const timeoutMs = this.quic.timeout();
+    return timeoutMs !== null && timeoutMs > QUIET_MS;
+  }
+
+  settleMs(): number {
+    const path = this.quic.pathStats().find((path) => path.active);
+    return SETTLE_MS + 4 * (path?.rtt ?? 0);
+  }
+
+  wakeBy(dueMs: number): void {
+    this.#wakeMs = Math.min(this.#wakeMs, dueMs);
+    this.#arm();
+  }
+
   forget(stream: QuicheStream): void {
     this.#blocked.delete(stream);
     this.#streams.forget(stream);
@@ -150,37 +172,55 @@ export class QuicheConnection implements Connection, StreamOwner {
     return this.#streams.open(bidirectional);
   }
 
+  /** First half of a round: hands out what has arrived and room to write. */
   readonly #pump = (): void => {
     this.#immediate = null;
     if (this.#released) return;
     if (this.#info === null) {
       this.#established ||= this.quic.isEstablished();
-      if (this.#established) this.#serve();
-      this.#flush();
-      this.#detectEnd();
-    } else {
-      this.#flush();
-      if (this.quic.isClosed()) return this.#release();
+      if (this.#established && this.#serve()) {
+        // Those just woken write, and end their streams, before packets are made: an answer
+        // leaves with the acknowledgement, and an end with the last bytes.
+        this.#immediate = setImmediate(this.#emit);
+        return;
+      }
     }
+    this.#emit();
+  };
+
+  /** Second half of a round: sends what is due. */
+  readonly #emit = (): void => {
+    this.#immediate = null;
+    if (this.#released) return;
+    this.#flush();
+    if (this.#info === null) this.#detectEnd();
+    else if (this.quic.isClosed()) return this.#release();
     this.#arm();
   };
 
-  #serve(): void {
+  /** Returns whether anybody was woken. */
+  #serve(): boolean {
+    let woken = false;
     if (this.#handshake !== null && this.#confirmed && !this.quic.isDraining()) {
       this.#handshake.resolve();
       this.#handshake = null;
     }
-    for (const id of this.quic.readable()) this.#streams.get(id)?.onReadable();
+    for (const id of this.quic.readable()) {
+      if (this.#streams.get(id)?.onReadable()) woken = true;
+    }
     // Whoever could not send everything goes to the end of the line.
     for (const stream of [...this.#blocked]) {
       this.#blocked.delete(stream);
-      if (stream.onWritable()) this.#blocked.add(stream);
+      if (stream.onWritable()) woken = true;
+      if (stream.isBlocked) this.#blocked.add(stream);
     }
     this.#streams.serve();
+    return woken;
   }
 
   #flush(): void {
     const { socket } = this.#parts;
+    this.flushes++;
     for (let packets = 0; packets < PACKETS_PER_PUMP; packets++) {
       let sent: ReturnType<QuicheNative["send"]>;
       try {
@@ -257,7 +297,8 @@ export class QuicheConnection implements Connection, StreamOwner {
     const now = performance.now();
     const timeoutMs = this.quic.timeout();
     const silenceDue = this.#lastReceivedMs + this.#parts.settings.idleTimeoutMs + LATE_MS;
-    const due = Math.min(timeoutMs === null ? Infinity : now + timeoutMs + 1, silenceDue);
+    const quicDue = timeoutMs === null ? Infinity : now + timeoutMs + 1;
+    const due = Math.min(quicDue, silenceDue, this.#wakeMs);
     if (this.#timer !== null) {
       if (this.#timerDue <= due) return;
       clearTimeout(this.#timer);
@@ -268,6 +309,7 @@ export class QuicheConnection implements Connection, StreamOwner {
 
   readonly #onTimer = (): void => {
     this.#timer = null;
+    this.#wakeMs = Infinity;
     if (this.#released) return;
     this.quic.onTimeout(); // looks at the clock itself
     const silentMs = performance.now() - this.#lastReceivedMs;

@@ -1,7 +1,7 @@
 // A listening socket of the quiche engine: sorts datagrams by connection id, answers unknown
 // versions, and holds connections that nobody has answered yet. Rules: before the application
-// accepts a connection it costs a few datagrams and no cryptography; how many may wait, and how long,
-// is bounded; nothing that a datagram says can throw out of here.
+// accepts a connection it costs a few datagrams and no cryptography; how many may wait, and for how
+// long, is bounded; nothing that a datagram says can throw out of here.
 
 import { Buffer } from "node:buffer";
 import { formatAddress } from "../address.ts";

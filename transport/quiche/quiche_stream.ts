@@ -13,8 +13,16 @@ export interface StreamOwner {
   readonly failure: TransportError | null;
   /** Something was written, read or shut down: packets are due. */
   schedule(): void;
+  /** How often packets were made so far. */
+  readonly flushes: number;
+  /** Whether everything sent on the connection has been acknowledged. */
+  isQuiet(): boolean;
+  /** Milliseconds after which what was sent has been acknowledged, if nothing was lost. */
+  settleMs(): number;
   /** `stream` has bytes that quiche did not take yet. */
   blocked(stream: QuicheStream): void;
+  /** Calls `onWritable` of blocked streams again at `dueMs` (`performance.now()`) at the latest. */
+  wakeBy(dueMs: number): void;
   /** Both halves of `stream` have ended. */
   forget(stream: QuicheStream): void;
 }
@@ -39,6 +47,7 @@ const NOTHING = new Uint8Array(0);
 /** Where unwanted bytes go; written by all, read by nobody. */
 const DISCARD = new Uint8Array(64 * 1024);
 const STOPPED = /^StreamStopped\((\d+)\)/;
+const GONE = /^InvalidStreamState/;
 const RESET = /^StreamReset\((\d+)\)/;
 
 /** A stream of the quiche engine, any kind; a one-way stream starts with the other half ended. */
@@ -52,6 +61,8 @@ export class QuicheStream implements ByteStream {
   #receiveDone: boolean;
   #pendingRead: PendingRead | null = null;
   #pendingWrites: PendingWrite[] | null = null;
+  #sentAtFlush = -1;
+  #sentAtMs = -Infinity;
   /** The peer reset it: quiche keeps such a stream until it is asked once more. */
   wasReset = false;
 
@@ -107,7 +118,7 @@ export class QuicheStream implements ByteStream {
     if (this.#writeHalf === "ended" || this.#writeHalf === "dropped") return Promise.resolve();
     const refusal = this.#writeRefusal();
     if (refusal !== null) return Promise.reject(refusal);
-    if (this.#pendingWrites !== null) {
+    if (this.#pendingWrites !== null || !this.#mayEnd()) {
       const done = this.#queue(NOTHING, true);
       this.#writeHalf = "ended";
       return done;
@@ -132,33 +143,41 @@ export class QuicheStream implements ByteStream {
     this.#settle();
   }
 
-  /** Bytes, an end or a reset have arrived. */
-  onReadable(): void {
+  /** Bytes, an end or a reset have arrived; returns whether a reader was woken. */
+  onReadable(): boolean {
     if (this.#readHalf !== "open") {
       this.#discard(true);
-      return this.#settle();
+      this.#settle();
+      return false;
     }
     const pending = this.#pendingRead;
-    if (pending === null) return;
+    if (pending === null) return false;
     try {
       const view = this.#receive(pending.into);
-      if (view === undefined) return;
+      if (view === undefined) return false;
       this.#pendingRead = null;
       pending.resolve(view);
     } catch (error) {
       this.#pendingRead = null;
       pending.reject(error as TransportError);
     }
+    return true;
   }
 
-  /** quiche may take more; returns whether writes are still waiting. */
+  /** Whether writes are waiting. */
+  get isBlocked(): boolean {
+    return this.#pendingWrites !== null;
+  }
+
+  /** quiche may take more; returns whether a writer was woken. */
   onWritable(): boolean {
     const writes = this.#pendingWrites;
     if (writes === null) return false;
+    let done = 0;
     try {
-      let done = 0;
       for (const write of writes) {
-        if (write.bytes.byteLength > 0 && this.#owner.quic.streamCapacity(this.id) <= 0) break;
+        const room = write.fin ? this.#mayEnd() : this.#owner.quic.streamCapacity(this.id) > 0;
+        if (!room) break;
         const taken = this.#send(write.bytes, write.fin);
         if (taken < write.bytes.byteLength) {
           write.bytes = write.bytes.subarray(taken);
@@ -170,10 +189,12 @@ export class QuicheStream implements ByteStream {
       if (done < writes.length) writes.splice(0, done);
       else this.#pendingWrites = null;
     } catch (error) {
+      writes.splice(0, done);
       this.#failWrites(this.#streamError(error));
+      done++;
     }
     this.#settle();
-    return this.#pendingWrites !== null;
+    return done > 0;
   }
 
   /** The connection has ended: everybody waiting learns it. */
@@ -253,13 +274,32 @@ export class QuicheStream implements ByteStream {
   #send(bytes: Uint8Array, fin: boolean): number {
     if (bytes.byteLength === 0 && !fin) return 0;
     try {
-      return this.#owner.quic.streamSend(this.id, bytes, fin) ?? 0;
+      const taken = this.#owner.quic.streamSend(this.id, bytes, fin) ?? 0;
+      if (taken > 0) {
+        this.#sentAtFlush = this.#owner.flushes;
+        this.#sentAtMs = performance.now();
+      }
+      return taken;
     } catch (error) {
       const failure = this.#streamError(error);
       this.#writeHalf = failure;
       this.#settle();
       throw failure;
     }
+  }
+
+  /**
+   * Whether an end may be given to quiche now. quiche 0.18 forgets a stream as soon as its bytes
+   * are acknowledged and an end was asked for, whether or not that end has left (T10). So an end
+   * goes with bytes that have not left either, or after the acknowledgement of all that have.
+   */
+  #mayEnd(): boolean {
+    if (this.#sentAtFlush === this.#owner.flushes || this.#sentAtMs === -Infinity) return true;
+    if (this.#owner.isQuiet()) return true;
+    const dueMs = this.#sentAtMs + this.#owner.settleMs();
+    if (performance.now() >= dueMs) return true;
+    this.#owner.wakeBy(dueMs);
+    return false;
   }
 
   #failWrites(failure: TransportError): void {
@@ -289,6 +329,11 @@ export class QuicheStream implements ByteStream {
     if (reset !== null) {
       this.wasReset = this.#receiveDone = true;
       return new TransportError("stream_reset", "peer reset the stream", Number(reset[1]));
+    }
+    // A stream that is gone though this side has not ended it was stopped: quiche answers the
+    // peer's STOP_SENDING by itself and forgets the stream once that is acknowledged.
+    if (GONE.test(message) && this.#writeHalf === "open" && this.#owner.failure === null) {
+      return new TransportError("stream_stopped", "peer stopped reading");
     }
     return this.#owner.failure ?? new TransportError("stream_closed", `stream gone: ${message}`);
   }

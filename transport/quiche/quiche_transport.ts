@@ -4,9 +4,9 @@
 
 import { X509Certificate } from "node:crypto";
 import { Buffer } from "node:buffer";
-import { lookup } from "node:dns/promises";
 import { formatAddress, isIpLiteral } from "../address.ts";
 import { connectionSettings, DEFAULT_HANDSHAKE_TIMEOUT_MS } from "../defaults.ts";
+import { dialHost } from "../dial.ts";
 import { messageOf } from "../ended.ts";
 import {
   type Connection,
@@ -23,10 +23,7 @@ import { QuicheConnection } from "./quiche_connection.ts";
 import { QuicheListener } from "./quiche_listener.ts";
 import { type BindUdp, bindUdp } from "./udp_socket.ts";
 
-/**
- * quiche over the binding that `@matrixai/quic` ships. Needs `--allow-ffi`, `--allow-net`,
- * `--allow-read` and `--allow-env` (to find the native module).
- */
+/** quiche over the binding that `@matrixai/quic` ships. Needs `--allow-ffi` and `--allow-net`. */
 export const quicheTransport: Transport = createQuicheTransport(bindUdp);
 
 /** The engine on a given kind of UDP socket. */
@@ -40,14 +37,14 @@ export function createQuicheTransport(bind: BindUdp): Transport {
       const config = listenConfiguration(quiche, options);
       return await QuicheListener.open(quiche, config, options, bind);
     },
-    connect: (options) => connect(options, bind),
+    connect: (options) => dialHost(options, (one) => connect(one, bind)),
   };
 }
 
 async function connect(options: ConnectOptions, bind: BindUdp): Promise<Connection> {
   const quiche = await loadQuiche();
   const config = connectConfiguration(quiche, options);
-  const peer = { host: await resolve(options.hostname), port: options.port };
+  const peer = { host: options.hostname, port: options.port };
   const wildcard = peer.host.includes(":") ? "::" : "0.0.0.0";
   let connection: QuicheConnection | null = null;
   const socket = await bind(wildcard, 0, (datagram, from) => connection?.receive(datagram, from));
@@ -113,15 +110,4 @@ async function assertAddress(connection: QuicheConnection, address: string): Pro
   connection.close();
   await connection.closed;
   throw new TransportError("handshake_failed", `the certificate does not name ${address}`);
-}
-
-async function resolve(hostname: string): Promise<string> {
-  if (isIpLiteral(hostname)) return hostname;
-  try {
-    return (await lookup(hostname)).address;
-  } catch (error) {
-    throw new TransportError("dial_failed", `${hostname}: ${messageOf(error)}`, 0, {
-      cause: error,
-    });
-  }
 }

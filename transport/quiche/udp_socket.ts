@@ -1,7 +1,7 @@
 // UDP under the quiche engine, in two ways: `Deno.listenDatagram` where the runtime has it (needs
 // `--unstable-net`; several times cheaper per packet), `node:dgram` elsewhere. Rules: what a packet
-// is built in is never reused while a send may still read it; a failing send is a lost packet, which
-// QUIC repairs, and never an error of the socket.
+// is built in is never reused while a send may still read it; a send that fails is a lost packet,
+// which QUIC repairs, and never an error of the socket.
 
 import { Buffer } from "node:buffer";
 import { setImmediate } from "node:timers";

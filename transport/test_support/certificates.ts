@@ -1,4 +1,5 @@
-// Certificates for tests: one authority per run, what it issues, and the kinds that must be refused.
+// Certificates for tests: an authority, what it issues, and the kinds that must be refused. Rule:
+// made once per test file, valid from now, nothing is read from or written to disk.
 
 import {
   createCertificateAuthority,
