@@ -3,8 +3,7 @@
 //   tenants: [{ id, namespaces: [{ name, streams: [{ name, shards, routing, durable }],
 //                                  caches: [{ name, shards }] }] }]
 //
-// The file says what it means or is refused: an unknown key, a missing name, a name twice or a
-// value out of range is an error that names the path, as `tenants[0].namespaces[1].streams[2]`.
+// An unknown key, a missing name, a name twice or a value out of range names its path.
 
 import { parse } from "yaml";
 import { MAX_SHARDS } from "../core/mod.ts";

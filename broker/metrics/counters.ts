@@ -136,6 +136,8 @@ export class AuthMetrics {
 
 /** Frames that could not be served (ours). */
 export interface WireMetrics {
+  /** Reads of client streams that brought something. */
+  reads: number;
   /** Headers with another magic or version, or of a frame larger than allowed. */
   badHeaders: number;
   /** Frames with flag bits that this build does not know. */
@@ -230,6 +232,7 @@ function cacheMetrics(): CacheMetrics {
 
 function wireMetrics(): WireMetrics {
   return {
+    reads: 0,
     badHeaders: 0,
     unknownFlags: 0,
     malformedFrames: 0,

@@ -251,6 +251,7 @@ function connectionFamilies({ connections, wire, auth }: BrokerMetrics): Family[
       "Connections closed because no stream authenticated in time",
       () => auth.timeouts,
     ),
+    counter("felix_stream_reads_total", "Reads of client streams", () => wire.reads),
     labelled("felix_wire_bad_frames_total", "Frames that could not be served", "reason", () => [
       ["bad_header", wire.badHeaders],
       ["unknown_flags", wire.unknownFlags],

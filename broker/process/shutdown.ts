@@ -86,7 +86,9 @@ async function drained(
   over.abort();
   if (forced !== null) return forced;
   await options.close().catch(() => {});
-  return ["connections"];
+  // Closing makes the drain return what it had not finished.
+  const never = options.sleep(GRACE_MS, new AbortController().signal).then(() => ["connections"]);
+  return await Promise.race([draining, never]);
 }
 
 /** Resolves after `ms`, or at once when `signal` is or gets aborted. */

@@ -110,9 +110,11 @@ Deno.test("a drain that never ends is given up; one that fails is not fatal", as
   const shutdown = hangs.begin({ drain: () => new Promise(() => {}) });
   await settle();
   hangs.pass(3000);
+  await settle();
+  hangs.pass(2000);
   await shutdown.done;
   assertEquals(hangs.metrics.drainForced["connections"], 1);
-  assertEquals(hangs.metrics.drainDurationMs, 3000);
+  assertEquals(hangs.metrics.drainDurationMs, 5000);
 
   const fails = stage();
   await fails.begin({ drain: () => Promise.reject(new Error("x")) }).done;
@@ -121,11 +123,20 @@ Deno.test("a drain that never ends is given up; one that fails is not fatal", as
 });
 
 Deno.test("a second request cuts a running drain", async () => {
-  const { begin, steps } = stage();
-  const shutdown = begin({ drain: () => new Promise(() => {}) });
+  const { begin, steps, metrics } = stage();
+  let cut = (): void => {};
+  const shutdown = begin({
+    drain: () => new Promise((resolve) => cut = (): void => resolve({ forced: [] })),
+    close: () => {
+      steps.push("close");
+      cut();
+      return Promise.resolve();
+    },
+  });
   await settle();
   shutdown.hurry();
   await shutdown.done;
+  assertEquals(metrics.drainForced["connections"], 0, "nothing was under way");
   assertEquals(steps.filter((step) => step === "close").length, 2, "close is idempotent");
 });
 

@@ -199,7 +199,7 @@ export class EventStream implements Deliverer {
     }
   }
 
-  /** The frame that all subscribers of an envelope share; `null` where a frame of its own is due. */
+  /** The frame that all subscribers of an envelope share; `null` = one of its own is due. */
   #sharedFrame(batch: readonly Delivery[]): Uint8Array | null {
     const first = batch[0]!;
     if (batch.length > 1 || first.from > 0) return null;

@@ -42,6 +42,7 @@ export class PublishOnlySession {
         const view = await this.#stream.read(this.#reader.space());
         if (view === null) break;
         this.#reader.filled(view);
+        this.#context.metrics.wire.reads++;
         let pause = this.#turn();
         while (pause !== null) {
           await pause;

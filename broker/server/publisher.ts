@@ -64,7 +64,7 @@ class PublishRequest implements PublishJob {
   }
 }
 
-/** An answer that waits for its turn: a request in the pipeline, or a refusal that never got there. */
+/** An answer that waits for its turn: a publish in the pipeline, or a refusal that needed none. */
 interface Answer {
   readonly requestId: bigint;
   readonly binary: boolean;

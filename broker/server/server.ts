@@ -45,7 +45,7 @@ export interface RunningBroker {
 const SWEEP_MS = 1000;
 const SWEEP_ENTRIES = 1000;
 /** How long a drain waits for quiet, and how long written bytes get to leave before the close. */
-const QUIET_MS = 100;
+const QUIET_MS = 500;
 const LINGER_MS = 200;
 const POLL_MS = 20;
 /** Deadlines of waiting publishes are looked at this often, at most. */
@@ -84,6 +84,8 @@ class BrokerServer implements RunningBroker {
   readonly #sweep: ReturnType<typeof setInterval>;
   #deadline: ReturnType<typeof setTimeout> | undefined;
   #draining = false;
+  /** Answers or events were on their way when the connections were closed. */
+  #cutOff = false;
   #handshakes = 0;
   #subscriptionId = 0n;
 
@@ -208,17 +210,20 @@ class BrokerServer implements RunningBroker {
     await this.#quiet(serveUntil);
     for (const client of this.#connections) client.stopReading();
     await this.#quiet(Math.max(serveUntil, started + budgetMs - LINGER_MS));
-    const forced = [...this.#connections].some((client) => client.busy) ? ["connections"] : [];
     if (this.#connections.size > 0) await sleep(LINGER_MS);
     await this.close();
-    return { forced };
+    return { forced: this.#cutOff ? ["connections"] : [] };
   }
 
-  /** Waits until nothing has been under way for a moment, or until `deadline`. */
+  /** Waits until nothing has come in or been under way for a moment, or until `deadline`. */
   async #quiet(deadline: number): Promise<void> {
+    const { wire } = this.#options.metrics;
     let quietSince = performance.now();
+    let reads = wire.reads;
     while (performance.now() < deadline && this.#connections.size > 0) {
       const now = performance.now();
+      if (wire.reads !== reads) quietSince = now;
+      reads = wire.reads;
       for (const client of this.#connections) if (client.busy) quietSince = now;
       if (now - quietSince >= QUIET_MS) return;
       await sleep(POLL_MS);
@@ -230,6 +235,7 @@ class BrokerServer implements RunningBroker {
     clearInterval(this.#sweep);
     clearTimeout(this.#deadline);
     const reason = "broker shutting down";
+    this.#cutOff ||= [...this.#connections].some((client) => client.busy);
     for (const client of this.#connections) client.close(CLOSE_SHUTDOWN, reason);
     for (const listener of this.#listeners) await listener.close(CLOSE_SHUTDOWN, reason);
   }

@@ -103,6 +103,7 @@ export class Session {
         const view = await this.#stream.read(this.#reader.space());
         if (view === null) break;
         this.#reader.filled(view);
+        this.#context.metrics.wire.reads++;
         let pause = this.#turn();
         while (pause !== null) {
           await pause;

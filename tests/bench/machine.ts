@@ -2,6 +2,7 @@
 // without these cannot be compared with anything.
 
 import { findPython } from "../interop/venv.ts";
+import { readProc } from "./child.ts";
 import { findProgram } from "./load/peer_servers.ts";
 
 /** The machine and the versions, as lines of "name: value". */
@@ -40,10 +41,6 @@ export async function describeMachine(): Promise<Machine> {
 }
 
 function processorName(): string {
-  try {
-    const text = Deno.readTextFileSync("/proc/cpuinfo");
-    return /^model name\s*:\s*(.+)$/m.exec(text)?.[1]?.trim() ?? Deno.build.arch;
-  } catch {
-    return Deno.build.arch;
-  }
+  const text = readProc("/proc/cpuinfo");
+  return /^model name\s*:\s*(.+)$/m.exec(text)?.[1]?.trim() ?? Deno.build.arch;
 }

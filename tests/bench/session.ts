@@ -6,7 +6,7 @@ import { ensureDevelopmentCertificates } from "@felix/transport";
 import { findPython } from "../interop/venv.ts";
 import { DevBroker } from "../support/servers.ts";
 import type { Target } from "./cell.ts";
-import { Child, cpuMicroseconds, residentBytes } from "./child.ts";
+import { Child, ChildFailed, cpuMicroseconds, residentBytes } from "./child.ts";
 import { NAMES } from "./frame_sizes.ts";
 import { type PeerServer, startNats, startRedis } from "./load/peer_servers.ts";
 
@@ -73,7 +73,7 @@ export class Session implements AsyncDisposable {
   async load(kind: LoadKind): Promise<Child> {
     const running = this.#loads.get(kind);
     if (running !== undefined) return running;
-    const child = this.#resources.use(
+    const child = await this.#own(
       kind === "python" ? await this.#startPython() : Child.module(LOAD_MODULES[kind]),
     );
     await child.answer();
@@ -83,6 +83,13 @@ export class Session implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#resources.disposeAsync();
+  }
+
+  /** Keeps `resource` until the session ends; one that comes too late ends at once. */
+  async #own<T extends AsyncDisposable>(resource: T): Promise<T> {
+    if (!this.#resources.disposed) return this.#resources.use(resource);
+    await resource[Symbol.asyncDispose]();
+    throw new ChildFailed("the session has ended");
   }
 
   async #startServer(contender: Contender): Promise<MeasuredServer> {
@@ -98,14 +105,14 @@ export class Session implements AsyncDisposable {
         return await this.#startModule("least/least_broker.ts", args, { caFile, ...felixNames });
       }
       case "nats":
-        return this.#peer(await startNats(certFile, keyFile), caFile);
+        return await this.#peer(await startNats(certFile, keyFile), caFile);
       case "redis":
-        return this.#peer(await startRedis());
+        return await this.#peer(await startRedis());
     }
   }
 
   async #startFelix(): Promise<MeasuredServer> {
-    const broker = this.#resources.use(await DevBroker.start({ env: LOSSLESS }));
+    const broker = await this.#own(await DevBroker.start({ env: LOSSLESS }));
     const { caFile, port, token, tenant, namespace, pid } = broker;
     const { stream, cache } = NAMES;
     return {
@@ -120,7 +127,7 @@ export class Session implements AsyncDisposable {
     args: string[],
     names: Omit<Target, "hostname" | "port">,
   ): Promise<MeasuredServer> {
-    const child = this.#resources.use(Child.module(module, args));
+    const child = await this.#own(Child.module(module, args));
     const { port } = await child.answer<{ port: number }>();
     return {
       target: { hostname: "127.0.0.1", port, ...names },
@@ -129,9 +136,9 @@ export class Session implements AsyncDisposable {
     };
   }
 
-  #peer(peer: PeerServer | null, caFile?: string): MeasuredServer {
+  async #peer(peer: PeerServer | null, caFile?: string): Promise<MeasuredServer> {
     if (peer === null) throw new NotInstalled("not found in .peers or on PATH");
-    const { port, pid } = this.#resources.use(peer);
+    const { port, pid } = await this.#own(peer);
     return {
       target: { hostname: "127.0.0.1", port, ...(caFile === undefined ? {} : { caFile }) },
       cpuMicroseconds: () => cpuMicroseconds(pid),

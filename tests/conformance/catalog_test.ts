@@ -1,5 +1,5 @@
-// A stream that is removed while clients use it: its subscribers get what was queued and the reason,
-// publishes are refused with `not_found`, and everything else goes on.
+// A stream that is removed while clients use it: its subscribers get what was queued and the
+// reason, publishes are refused with `not_found`, and everything else goes on.
 
 import { assertEquals } from "@std/assert";
 import { poll } from "../support/poll.ts";
