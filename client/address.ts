@@ -1,4 +1,5 @@
 // Broker addresses: `host:port`, `[v6]:port`, a bare host (port 5000), several separated by commas.
+// An address that is not understood is refused, never guessed at.
 
 import { InvalidArgumentError } from "./failure/classes.ts";
 

@@ -1,3 +1,6 @@
+// Broker addresses as users and brokers write them (spec/client.md §3, trap 13 of §23). What is no
+// address is refused before anything is dialled.
+
 import { assertEquals, assertThrows } from "@std/assert";
 import { InvalidArgumentError } from "./failure/classes.ts";
 import { isIpLiteral, parseAddress, parseAddresses, parseToldAddress } from "./address.ts";

@@ -1,3 +1,6 @@
+// The publish budget: order, oversized frames, giving up (spec/client.md §5.2). The model is a sum
+// of what is held, checked after every step.
+
 import { assert, assertEquals } from "@std/assert";
 import fc from "fast-check";
 import { ByteBudget } from "./byte_budget.ts";

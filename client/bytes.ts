@@ -1,4 +1,5 @@
-// Turns what callers pass as bytes into a view, without a copy where there is one already.
+// Turns what callers pass as bytes into a view, without a copy where there is one already. What is
+// neither bytes nor text is refused, and so is an empty name.
 
 import type { BytesLike } from "./types.ts";
 import { InvalidArgumentError } from "./failure/classes.ts";

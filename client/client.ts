@@ -87,7 +87,7 @@ export class Client implements FelixClient {
   /** A client that is not connected; use `connect`. */
   constructor(settings: Settings, options: ConnectOptions) {
     const counters = new Counters();
-    const hooks = new HookRunner(options.hooks, options.logger);
+    const hooks = new HookRunner(options.hooks, options.logger, options.clientName);
     const tokens = tokenProvider(options.token, counters, hooks);
     this.tenant = settings.tenant;
     this.#core = new Core(settings, counters, hooks, tokens);
@@ -229,7 +229,8 @@ export class Client implements FelixClient {
     const late = new Promise<void>((resolve) => timer = setTimeout(resolve, drainMs));
     await Promise.race([drained, late]);
     clearTimeout(timer);
-    await Promise.all([this.#publisher.close(), this.#cache.close()]);
+    this.#publisher.close();
+    this.#cache.close();
     this.#subscriptions.close();
     await this.#fleet.close();
   }

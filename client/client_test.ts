@@ -1,3 +1,6 @@
+// The whole of the client in one go: publish, subscribe, cache. Details have tests of their own
+// beside the files that they belong to.
+
 import { assert, assertEquals } from "@std/assert";
 import { ScriptedBroker } from "./testing/scripted_broker.ts";
 import { connectTo, networkTest } from "./testing/fixture.ts";

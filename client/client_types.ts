@@ -1,4 +1,5 @@
-// The client as the application sees it.
+// The client as the application sees it. Only interfaces: what a program may rely on is here, how
+// it is done is not.
 
 import type { CacheHandle } from "./cache/cache_handle.ts";
 import type { FeatureName } from "./features.ts";

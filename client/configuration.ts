@@ -238,6 +238,11 @@ export async function connectFromEnv(
   overrides: Partial<ConnectOptions> = {},
 ): Promise<FelixClient> {
   const options = { ...configFromEnv(), ...overrides };
+  const source = new Source(environmentVariable);
+  const idle = WITHOUT_EFFECT.filter((name) => source.text(name) !== undefined);
+  if (idle.length > 0) {
+    overrides.logger?.info("settings without effect", { reason: idle.join(", ") });
+  }
   const { addresses, tenant, token } = options;
   if (addresses === undefined) refuse("no addresses: set FELIX_BROKERS");
   if (tenant === undefined) refuse("no tenant: set FELIX_AUTH_TENANT");

@@ -1,3 +1,6 @@
+// Options from the environment and from the flat YAML file (spec/client.md §17). What cannot be
+// read is an error that names it.
+
 import { assertEquals, assertStringIncludes, assertThrows } from "@std/assert";
 import { join } from "@std/path";
 import { configFromEnv } from "./configuration.ts";

@@ -1,4 +1,5 @@
-// A first-in first-out queue without shifting: taking from the front moves an index.
+// A first-in first-out queue without shifting: taking from the front moves an index. The space in
+// front is given back once it is most of the array.
 
 /** A queue. */
 export class Deque<T> {

@@ -1,3 +1,6 @@
+// What the client offers and how features are named (spec/wire.md §3.5). Only what is implemented
+// may be offered.
+
 import { assert, assertEquals } from "@std/assert";
 import {
   FEATURE_ACK_ON_COMMIT,

@@ -81,12 +81,14 @@ export interface ClientHooks {
 export class HookRunner {
   readonly #hooks: ClientHooks;
   readonly #logger: FelixLogger | undefined;
+  readonly #client: LogFields;
   readonly #complained = new Set<string>();
 
-  /** Runs `hooks`; complaints go to `logger`. */
-  constructor(hooks: ClientHooks | undefined, logger: FelixLogger | undefined) {
+  /** Runs `hooks`; complaints go to `logger`, every line with the client's name if it has one. */
+  constructor(hooks?: ClientHooks, logger?: FelixLogger, clientName?: string) {
     this.#hooks = hooks ?? {};
     this.#logger = logger;
+    this.#client = clientName === undefined ? {} : { client: clientName };
   }
 
   /** Calls one hook if it is set. */
@@ -109,7 +111,7 @@ export class HookRunner {
   log(level: keyof FelixLogger, message: string, fields?: LogFields): void {
     if (this.#logger === undefined) return;
     try {
-      this.#logger[level](message, fields);
+      this.#logger[level](message, { ...this.#client, ...fields });
     } catch {
       // A logger that throws must not take a connection down with it.
     }

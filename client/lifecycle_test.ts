@@ -1,4 +1,5 @@
-// Closing, giving up, disposal, hooks and logs (spec/client.md §15, §16; `client.*` of §22).
+// Closing, giving up, disposal, hooks and logs (spec/client.md §15, §16; `client.*` of §22). Leak
+// sanitizers are on: what a closed client leaves behind fails the test.
 
 import { assert, assertEquals, assertInstanceOf, assertRejects } from "@std/assert";
 import { ClosedError, ConnectionError, OutcomeUnknownError } from "./failure/classes.ts";

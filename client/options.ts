@@ -20,7 +20,7 @@ export interface TlsOptions {
   readonly offerAlpn?: boolean;
 }
 
-/** How many connections and streams to keep. Sizes are maxima; nothing is opened before it is used. */
+/** How many connections and streams to keep. Sizes are maxima: each is opened when needed. */
 export interface PoolOptions {
   /** Connections of their own for events, caches and publishes, or one for all. */
   readonly topology?: "perWorkload" | "shared";
@@ -65,7 +65,7 @@ export interface ConnectOptions {
   readonly namespace?: string;
   /** Access token, or where it comes from. A function is called again before the token ends. */
   readonly token: string | TokenProvider | (() => string | Promise<string>);
-  /** Name checked on every broker's certificate. Default: the host dialled; `localhost` for an IP. */
+  /** Name on every broker's certificate. Default: the host dialled; `localhost` for an IP. */
   readonly serverName?: string;
   /** TLS. */
   readonly tls?: TlsOptions;

@@ -7,7 +7,7 @@ import type { FelixError } from "./failure/felix_error.ts";
 export interface ReconnectPolicy {
   /** Tries of one call, the first included; default 5. */
   readonly attempts?: number;
-  /** Milliseconds that the first wait is drawn from (0 up to it); doubles each time. Default 200. */
+  /** Milliseconds that the first wait is drawn below; doubles each time. Default 200. */
   readonly backoffMs?: number;
   /** Milliseconds that no drawn wait exceeds; default 2000. */
   readonly maxBackoffMs?: number;

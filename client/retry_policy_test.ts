@@ -1,4 +1,5 @@
-// The table of spec/client.md §12.5 and the back-off rule.
+// The table of spec/client.md §12.5 and the back-off rule. Time and chance are arguments, so every
+// row is exact.
 
 import { assert, assertEquals } from "@std/assert";
 import fc from "fast-check";

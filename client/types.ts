@@ -1,4 +1,5 @@
-// Words that every part of the public API uses.
+// Words that every part of the public API uses. Offsets are 64 bits wide, so they are `bigint`
+// throughout.
 
 /** Bytes as the caller has them; a string is encoded as UTF-8. */
 export type BytesLike = Uint8Array | ArrayBuffer | string;
@@ -19,7 +20,7 @@ export type StartPosition = "latest" | "earliest" | Offset;
 export interface CallOptions {
   /** Gives the call up. Before anything was sent it rejects with the signal's reason. */
   readonly signal?: AbortSignal;
-  /** Milliseconds for the whole call, retries included. Default: the client's `requestTimeoutMs`. */
+  /** Milliseconds for the call, retries included. Default: the client's `requestTimeoutMs`. */
   readonly timeoutMs?: number;
 }
 

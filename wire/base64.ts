@@ -6,7 +6,8 @@ const PAD = 0x3d;
 /** Bytes from which on the runtime's conversion is cheaper than a loop. */
 const LONG_BYTES = 1024;
 
-const ENCODE: Uint8Array = new TextEncoder().encode(LETTERS);
+const texts = new TextEncoder();
+const ENCODE: Uint8Array = texts.encode(LETTERS);
 /** Bits of a letter in each place of a group of four; negative = not a letter. */
 const FIRST: Int32Array = new Int32Array(256).fill(-1);
 const SECOND: Int32Array = new Int32Array(256).fill(-1);
@@ -32,7 +33,7 @@ export function encodeBase64(value: Uint8Array, into: Uint8Array, at: number): n
   const { length } = value;
   if (length >= LONG_BYTES) {
     const text = (value as Uint8Array & { toBase64(): string }).toBase64();
-    return at + new TextEncoder().encodeInto(text, into.subarray(at)).written;
+    return at + texts.encodeInto(text, into.subarray(at)).written;
   }
   let from = 0;
   for (const whole = length - length % 3; from < whole; from += 3) {

@@ -1,5 +1,6 @@
-// Where encoders write: one buffer that grows by doubling and is handed out as views. It is
-// reused by its owner (`clear`) or given away (`take`); nothing is encoded into a buffer of its own.
+// Where encoders write: one buffer that grows by doubling and is handed out as views. Its owner
+// reuses it (`clear`) or gives it away (`take`); nothing is encoded into a buffer of its own, and
+// an encoder that refuses what it was given leaves nothing behind.
 
 const utf8 = new TextEncoder();
 
@@ -9,10 +10,12 @@ export class ByteWriter {
   buffer: Uint8Array<ArrayBuffer>;
   /** Bytes written. */
   length = 0;
+  readonly #initialBytes: number;
   #view: DataView<ArrayBuffer>;
 
   /** `initialBytes`: first size of the buffer, 1 or more. */
   constructor(initialBytes = 256) {
+    this.#initialBytes = initialBytes;
     this.buffer = new Uint8Array(initialBytes);
     this.#view = new DataView(this.buffer.buffer);
   }
@@ -97,10 +100,14 @@ export class ByteWriter {
     return this.buffer.subarray(0, this.length);
   }
 
-  /** Gives everything written away; the writer goes on with a new buffer of the same size. */
+  /**
+   * Gives everything written away; the writer goes on with a new buffer, no larger than the last
+   * and sized by what was just taken.
+   */
   take(): Uint8Array<ArrayBuffer> {
     const taken = this.written();
-    this.buffer = new Uint8Array(this.buffer.length);
+    const bytes = Math.min(this.buffer.length, Math.max(this.#initialBytes, taken.length * 2));
+    this.buffer = new Uint8Array(bytes);
     this.#view = new DataView(this.buffer.buffer);
     this.length = 0;
     return taken;

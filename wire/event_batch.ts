@@ -10,8 +10,12 @@ import {
   FLAG_EVENT_BATCH_SKIPPED,
   FLAG_EVENT_BATCH_TIMESTAMPS,
 } from "./flags.ts";
-import { beginFrame, endFrame, HEADER_BYTES, MAGIC, VERSION } from "./frame.ts";
+import { abandonFrame, beginFrame, endFrame, HEADER_BYTES, MAGIC, VERSION } from "./frame.ts";
 import { WireError } from "./wire_error.ts";
+
+const SERVED_FLAGS = FLAG_BINARY_EVENT_BATCH | FLAG_BINARY_EVENT_BATCH_SHARED |
+  FLAG_EVENT_BATCH_OFFSETS | FLAG_EVENT_BATCH_SKIPPED | FLAG_EVENT_BATCH_PUBLISHER |
+  FLAG_EVENT_BATCH_TIMESTAMPS;
 
 /** Room that `writeEventHeader` needs in front of a body at most. */
 export const EVENT_HEADROOM_BYTES = 32;
@@ -77,7 +81,10 @@ export function encodeEventBatch(out: ByteWriter, batch: EventBatchInput): void 
     const at = out.length;
     out.u8(0);
     const bytes = out.utf8(publisher);
-    if (bytes > 0xff) throw new RangeError("a publisher is longer than 255 bytes");
+    if (bytes > 0xff) {
+      abandonFrame(out, start);
+      throw new RangeError("a publisher is longer than 255 bytes");
+    }
     out.buffer[at] = bytes;
   }
   out.u32(payloads.length);
@@ -123,7 +130,7 @@ export function writeEventHeader(
 export function decodeEventBatch(flags: number, payload: Uint8Array): EventBatch {
   const has = (flag: number): boolean => (flags & flag) !== 0;
   const legacy = has(FLAG_BINARY_EVENT_BATCH);
-  if (legacy === has(FLAG_BINARY_EVENT_BATCH_SHARED)) {
+  if (legacy === has(FLAG_BINARY_EVENT_BATCH_SHARED) || has(~SERVED_FLAGS)) {
     throw new WireError("malformed", "not an event batch");
   }
   if (has(FLAG_EVENT_BATCH_SKIPPED) && !has(FLAG_EVENT_BATCH_OFFSETS)) {

@@ -1,4 +1,5 @@
-// The frame header: magic, version, flags, length (spec/wire.md §2.1).
+// The frame header: magic, version, flags, length (spec/wire.md §2.1). Encoders append one whole
+// frame to a writer; a length that is known only at the end is filled in there.
 
 import { KNOWN_FLAGS } from "./flags.ts";
 import type { ByteWriter } from "./byte_writer.ts";
@@ -34,6 +35,11 @@ export function writeFrameHeader(out: ByteWriter, flags: number, payloadBytes: n
 export function beginFrame(out: ByteWriter, flags: number): number {
   writeFrameHeader(out, flags, 0);
   return out.length;
+}
+
+/** Takes back the frame whose payload began at `start`: its encoder refused what it was given. */
+export function abandonFrame(out: ByteWriter, start: number): void {
+  out.length = start - HEADER_BYTES;
 }
 
 /** Fills in the length of the frame whose payload began at `start`. */

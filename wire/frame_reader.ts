@@ -1,6 +1,6 @@
 // Turns bytes as they arrive into frames. It owns the memory that reads go into: `space` offers
 // room, `filled` says what came, `next` hands out views. Memory follows the bytes that arrived and
-// never a length that was declared; at rest it holds the initial buffer and nothing more.
+// never a length that was declared; between frames it holds a read-ahead buffer and nothing more.
 
 import { DEFAULT_MAX_PAYLOAD_BYTES, HEADER_BYTES, MAGIC, VERSION } from "./frame.ts";
 import type { Frame } from "./frame.ts";
@@ -18,6 +18,8 @@ export interface FrameReaderOptions {
 
 /** Reads in a row that used little of a grown buffer before it shrinks. */
 const SMALL_READS = 16;
+/** What a frame that does not fit may take without bytes to show for it. */
+const FREE_BYTES = 65536;
 
 /** Cuts a stream of bytes into frames. */
 export class FrameReader {
@@ -26,12 +28,16 @@ export class FrameReader {
   readonly #initialBytes: number;
   readonly #maxBytes: number;
   #buffer: Uint8Array<ArrayBuffer>;
+  /** Bytes of the buffer; the buffer itself has none while a read holds its memory. */
+  #capacity: number;
   /** Unread bytes lie from `#start` to `#end`. */
   #start = 0;
   #end = 0;
   /** Size that the buffer has when it holds no unfinished frame. */
   #wantedBytes: number;
   #smallReads = 0;
+  /** Bytes of the large frames that came in a row: what the next one may take at once. */
+  #largeBytes = 0;
 
   /** An empty reader. */
   constructor(options: FrameReaderOptions = {}) {
@@ -39,7 +45,8 @@ export class FrameReader {
     this.#initialBytes = Math.max(HEADER_BYTES, options.initialBufferBytes ?? 2048);
     this.#maxBytes = Math.max(this.#initialBytes, options.maxBufferBytes ?? 65536);
     this.#wantedBytes = this.#initialBytes;
-    this.#buffer = new Uint8Array(this.#initialBytes);
+    this.#capacity = this.#initialBytes;
+    this.#buffer = new Uint8Array(this.#capacity);
   }
 
   /** Bytes of a frame that has not arrived whole; 0 = at a frame boundary. */
@@ -54,14 +61,14 @@ export class FrameReader {
 
   /** Bytes of memory held. */
   get bufferBytes(): number {
-    return this.#buffer.length;
+    return this.#capacity;
   }
 
   /** Room to read into, 1 byte or more. Ends the life of every payload view handed out. */
   space(): Uint8Array<ArrayBuffer> {
     const pending = this.pendingBytes;
     const needed = this.#capacityFor(pending);
-    if (needed !== this.#buffer.length) this.#move(needed);
+    if (needed !== this.#capacity) this.#move(needed);
     else if (this.#start > 0) {
       if (pending > 0) this.#buffer.copyWithin(0, this.#start, this.#end);
       this.#start = 0;
@@ -70,12 +77,19 @@ export class FrameReader {
     return this.#buffer.subarray(this.#end);
   }
 
-  /** Says what a read brought: `view` lies where `space` pointed, in memory of its own by now. */
+  /**
+   * Says what a read brought: `view` lies where `space` pointed, perhaps in transferred memory.
+   * @throws {RangeError} `view` lies anywhere else
+   */
   filled(view: Uint8Array<ArrayBuffer>): void {
-    if (view.buffer !== this.#buffer.buffer) this.#buffer = new Uint8Array(view.buffer);
-    const room = this.#buffer.length - this.#end;
-    this.#end += view.length;
-    this.#adapt(view.length, room);
+    const { buffer, byteOffset, length } = view;
+    const room = this.#capacity - this.#end;
+    if (byteOffset !== this.#end || length > room || buffer.byteLength !== this.#capacity) {
+      throw new RangeError("a read answered with other memory than it was given");
+    }
+    if (buffer !== this.#buffer.buffer) this.#buffer = new Uint8Array(buffer);
+    this.#end += length;
+    this.#adapt(length, room);
   }
 
   /**
@@ -91,6 +105,9 @@ export class FrameReader {
     if (available < HEADER_BYTES + length) return null;
     const from = start + HEADER_BYTES;
     this.#start = from + length;
+    this.#largeBytes = HEADER_BYTES + length > this.#maxBytes
+      ? this.#largeBytes + HEADER_BYTES + length
+      : 0;
     const flags = (this.#buffer[start + 6]! << 8) | this.#buffer[start + 7]!;
     return { flags, payload: this.#buffer.subarray(from, this.#start) };
   }
@@ -118,7 +135,13 @@ export class FrameReader {
     // A whole frame may be pending when its reader pauses; there has to be room all the same.
     if (frame <= pending) return Math.max(this.#wantedBytes, pending * 2);
     if (frame <= this.#wantedBytes) return this.#wantedBytes;
-    return Math.min(frame, Math.max(pending * 2, 65536));
+    // Where large frames follow each other there is room to read ahead: then the next one is seen
+    // in time and finds its buffer in place.
+    const ahead = this.#largeBytes > 0 ? this.#maxBytes : 0;
+    const bytes = Math.min(frame + ahead, Math.max(pending * 2, FREE_BYTES, this.#largeBytes));
+    // A buffer is filled before it grows; otherwise every read of a slow sender would be a copy.
+    const held = this.#capacity;
+    return held > pending && held >= FREE_BYTES && held <= bytes * 4 ? held : bytes;
   }
 
   #move(bytes: number): void {
@@ -126,6 +149,7 @@ export class FrameReader {
     const pending = this.pendingBytes;
     if (pending > 0) moved.set(this.#buffer.subarray(this.#start, this.#end));
     this.#buffer = moved;
+    this.#capacity = bytes;
     this.#start = 0;
     this.#end = pending;
   }

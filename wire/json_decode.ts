@@ -9,15 +9,15 @@ import { WireError } from "./wire_error.ts";
 
 type Fields = Record<string, unknown>;
 
-const encoder = new TextEncoder();
-/** The start of every message that a Felix encoder writes. */
-const CANONICAL_START = encoder.encode('{"type":"');
-/** Every message's members as encoders write them: `"name":`. */
-const WRITTEN_NAMES: ReadonlyMap<string, readonly Uint8Array[]> = new Map(
-  [...SCHEMAS.values()].map(({ type, members }) => [
-    type,
-    members.map(({ name }) => encoder.encode(`"${name}":`)),
-  ]),
+/** Where the type is in a message that begins as encoders write it. */
+const TYPE_AT = '{"type":"'.length;
+/** No type is longer. */
+const TYPE_MAX_BYTES = 32;
+const QUOTE = 0x22;
+
+/** The tables by a hash of their types. */
+const BY_HASH: ReadonlyMap<number, MessageSchema> = new Map(
+  [...SCHEMAS.values()].map((schema) => [hashOfType(schema.start), schema]),
 );
 
 /**
@@ -26,48 +26,71 @@ const WRITTEN_NAMES: ReadonlyMap<string, readonly Uint8Array[]> = new Map(
  * not known
  */
 export function decodeMessage(payload: Uint8Array): Message {
-  const canonical = canonicalType(payload);
-  const type = canonical ?? findType(payload);
+  const reader = new JsonReader(payload);
+  const canonical = BY_HASH.get(hashOfType(payload));
+  if (canonical !== undefined && reader.enter(canonical.start)) {
+    return readMessage(reader, canonical, true);
+  }
+  const type = findType(payload);
   const schema = SCHEMAS.get(type);
   if (schema === undefined) throw unknownType(payload, type);
-  return decodeAs(schema, payload, canonical !== null);
+  return readMessage(reader, schema, false);
 }
 
-function decodeAs(
-  { type, members }: MessageSchema,
-  payload: Uint8Array,
-  typeRead: boolean,
-): Message {
-  const reader = new JsonReader(payload);
-  const names = WRITTEN_NAMES.get(type)!;
+/** A hash of the type of a message that begins as encoders write it; of no meaning otherwise. */
+function hashOfType(payload: Uint8Array): number {
+  let hash = 0;
+  const end = Math.min(payload.length, TYPE_AT + TYPE_MAX_BYTES + 1);
+  for (let at = TYPE_AT; at < end; at++) {
+    const byte = payload[at]!;
+    if (byte === QUOTE) return hash;
+    hash = (Math.imul(hash, 31) + byte) & 0x3fff_ffff;
+  }
+  return -1;
+}
+
+/** Reads a message; `inside`: its type has been read and its other members come next. */
+function readMessage(reader: JsonReader, schema: MessageSchema, inside: boolean): Message {
+  const { type, members } = schema;
   const message: Fields = { type };
-  let sawType = typeRead;
-  let seen = 0;
-  if (
-    typeRead ? reader.enterAfter(CANONICAL_START.length + type.length + 1) : reader.openObject()
-  ) {
-    do {
-      // Members usually come in the table's order: look behind the last one first.
-      const after = 32 - Math.clz32(seen);
-      if (after < names.length && reader.isName(names[after]!)) {
-        readInto(reader, members[after]!, message);
-        seen |= 1 << after;
-        continue;
-      }
-      const name = reader.memberName();
-      if (name === "type") {
-        if (sawType) throw malformed("two types");
-        sawType = true;
-        reader.text();
-      } else seen = readMember(reader, members, name, message, seen);
-    } while (reader.nextMember());
+  let sawType = inside;
+  let seen = inside ? readInOrder(reader, members, message, 0) : 0;
+  for (let more = inside ? reader.nextMember() : reader.openObject(); more;) {
+    const name = reader.memberName();
+    if (name === "type") {
+      if (sawType) throw malformed("two types");
+      sawType = true;
+      reader.text();
+    } else seen = readMember(reader, members, name, message, seen);
+    more = reader.nextMember();
   }
   reader.end();
   fill(members, message, seen);
   return message as unknown as Message;
 }
 
-/** Reads one member; answers `seen` with its bit. Tables have fewer than 31 members. */
+/**
+ * Reads the members that follow as encoders write them: in the table's order, without white space.
+ * Their names are compared as bytes. Answers `seen` with their bits; tables have fewer than 31
+ * members.
+ */
+function readInOrder(
+  reader: JsonReader,
+  members: readonly JsonMember[],
+  into: Fields,
+  seen: number,
+): number {
+  let read = seen;
+  for (let index = 32 - Math.clz32(seen); index < members.length; index++) {
+    const member = members[index]!;
+    if (!reader.take(member.lead)) continue;
+    readInto(reader, member, into);
+    read |= 1 << index;
+  }
+  return read;
+}
+
+/** Reads one member that may come at any place; answers `seen` with its bit. */
 function readMember(
   reader: JsonReader,
   members: readonly JsonMember[],
@@ -75,11 +98,7 @@ function readMember(
   into: Fields,
   seen: number,
 ): number {
-  // Members usually come in the table's order: look behind the last one first.
-  const after = 32 - Math.clz32(seen);
-  const index = after < members.length && members[after]!.name === name
-    ? after
-    : members.findIndex((member) => member.name === name);
+  const index = members.findIndex((member) => member.name === name);
   if (index < 0) {
     reader.skip();
     return seen;
@@ -90,10 +109,11 @@ function readMember(
   return seen | bit;
 }
 
-function readInto(reader: JsonReader, { name, shape, presence }: JsonMember, into: Fields): void {
-  if (presence !== "required" && presence !== "default" && reader.isNull()) {
-    if (presence !== "optional") into[name] = null;
-  } else into[name] = readValue(reader, shape);
+function readInto(reader: JsonReader, member: JsonMember, into: Fields): void {
+  const { name, presence } = member;
+  if (presence === "required" || presence === "default" || !reader.isNull()) {
+    into[name] = readValue(reader, member.shape);
+  } else if (presence !== "optional") into[name] = null;
 }
 
 /** Gives members that did not come what their presence says. */
@@ -130,7 +150,7 @@ function readValue(reader: JsonReader, shape: JsonShape): unknown {
     case "choice":
       return reader.peek() === 0x22
         ? readWord(reader, shape.words)
-        : readChoice(reader, shape.members);
+        : readChoice(reader, shape.words, shape.members);
     case "tagged":
       return readTagged(reader, shape.tag, shape.variants);
     case "json":
@@ -148,9 +168,11 @@ function readObject(reader: JsonReader, members: readonly JsonMember[]): Fields 
   const fields: Fields = {};
   let seen = 0;
   if (reader.openObject()) {
-    do seen = readMember(reader, members, reader.memberName(), fields, seen); while (
-      reader.nextMember()
-    );
+    seen = readMember(reader, members, reader.memberName(), fields, 0);
+    seen = readInOrder(reader, members, fields, seen);
+    while (reader.nextMember()) {
+      seen = readMember(reader, members, reader.memberName(), fields, seen);
+    }
   }
   fill(members, fields, seen);
   return fields;
@@ -162,15 +184,20 @@ function readWord(reader: JsonReader, words: readonly string[]): string {
   return word;
 }
 
-/** An object of exactly one member. */
-function readChoice(reader: JsonReader, members: readonly JsonMember[]): Fields {
+/** An object of exactly one member; a word may be spelled so too, with `null` (§4.1). */
+function readChoice(
+  reader: JsonReader,
+  words: readonly string[],
+  members: readonly JsonMember[],
+): Fields | string {
   if (!reader.openObject()) throw malformed("an object without its member");
   const name = reader.memberName();
   const member = members.find((known) => known.name === name);
-  if (member === undefined) throw malformed(`an unknown choice ${JSON.stringify(name)}`);
-  const fields: Fields = { [name]: readValue(reader, member.shape) };
+  const isWord = member === undefined && words.includes(name) && reader.isNull();
+  if (member === undefined && !isWord) throw malformed(`an unknown choice ${JSON.stringify(name)}`);
+  const chosen = member === undefined ? name : { [name]: readValue(reader, member.shape) };
   if (reader.nextMember()) throw malformed("more than one choice");
-  return fields;
+  return chosen;
 }
 
 function readTagged(
@@ -211,28 +238,16 @@ function tagOf(reader: JsonReader, tag: string): string {
   return word;
 }
 
-/** Any value; its numbers are ordinary ones, for nobody here acts on them. */
+/** Any value; its numbers are doubles, for nobody here acts on them. */
 function readAny(reader: JsonReader): unknown {
   reader.peek();
   const start = reader.at;
   reader.skip();
-  return JSON.parse(new TextDecoder().decode(reader.bytes.subarray(start, reader.at)));
-}
-
-/** The type of a message that begins as encoders write it; `null` otherwise. */
-function canonicalType(payload: Uint8Array): string | null {
-  for (let at = 0; at < CANONICAL_START.length; at++) {
-    if (payload[at] !== CANONICAL_START[at]) return null;
-  }
-  let type = "";
-  for (let at = CANONICAL_START.length; at < payload.length; at++) {
-    const byte = payload[at]!;
-    if (byte === 0x22) return type;
-    // Known types are lower-case words; anything else takes the general way.
-    if (byte !== 0x5f && (byte < 0x61 || byte > 0x7a)) return null;
-    type += String.fromCharCode(byte);
-  }
-  return null;
+  const text = new TextDecoder().decode(reader.bytes.subarray(start, reader.at));
+  return JSON.parse(text, (_, value) => {
+    if (value === Infinity || value === -Infinity) throw malformed("a number out of range");
+    return value;
+  });
 }
 
 function findType(payload: Uint8Array): string {

@@ -3,37 +3,42 @@
 
 import { base64Length, encodeBase64 } from "./base64.ts";
 import type { ByteWriter } from "./byte_writer.ts";
-import { beginFrame, endFrame } from "./frame.ts";
-import type { JsonMember, JsonShape } from "./json_schema.ts";
+import { abandonFrame, beginFrame, endFrame } from "./frame.ts";
+import { required, TEXT } from "./json_schema.ts";
+import type { JsonMember, JsonShape, MessageSchema } from "./json_schema.ts";
 import type { Message } from "./messages.ts";
 import { SCHEMAS } from "./schemas.ts";
 
 const QUOTE = 0x22;
 const COMMA = 0x2c;
 
-/** Bytes of `{"type":"…"` and of `,"member":`, made once. */
-const texts = new TextEncoder();
-const NAMES = new Map<string, Uint8Array>();
-const STARTS = new Map<string, Uint8Array>();
-for (const { type, members } of SCHEMAS.values()) {
-  STARTS.set(type, texts.encode(`{"type":"${type}"`));
-  for (const { name } of members) NAMES.set(name, texts.encode(`,"${name}":`));
-}
-
 type Fields = Readonly<Record<string, unknown>>;
 
-/** Appends the frame of a message. */
+/**
+ * Appends the frame of a message.
+ * @throws {RangeError} an integer outside its range
+ * @throws {TypeError} the body of an `extension` that JSON cannot hold
+ */
 export function encodeMessage(message: Message, out: ByteWriter): void {
+  const schema = SCHEMAS.get(message.type)!;
   const start = beginFrame(out, 0);
-  out.bytes(STARTS.get(message.type)!);
-  const fields = message as unknown as Fields;
-  for (const member of SCHEMAS.get(message.type)!.members) {
+  try {
+    writeMessage(out, schema, message as unknown as Fields);
+  } catch (error) {
+    abandonFrame(out, start);
+    throw error;
+  }
+  endFrame(out, start);
+}
+
+function writeMessage(out: ByteWriter, { start, members }: MessageSchema, fields: Fields): void {
+  out.bytes(start);
+  for (const member of members) {
     if (!isWritten(member, fields)) continue;
-    out.bytes(NAMES.get(member.name)!);
+    out.bytes(member.lead);
     writeMember(out, member, fields);
   }
   out.u8(0x7d);
-  endFrame(out, start);
 }
 
 function isWritten({ name, presence, always, value, shape }: JsonMember, fields: Fields): boolean {
@@ -59,9 +64,11 @@ function writeValue(out: ByteWriter, shape: JsonShape, value: unknown): void {
     case "bytes":
       return writeBase64(out, value as Uint8Array);
     case "u64":
+      return writeInteger(out, value as bigint, BigInt.asUintN(64, value as bigint));
     case "i64":
+      return writeInteger(out, value as bigint, BigInt.asIntN(64, value as bigint));
     case "uint":
-      return out.ascii(String(value));
+      return writeInteger(out, value as number, Math.min((value as number) >>> 0, shape.max));
     case "bool":
       return out.ascii(value === true ? "true" : "false");
     case "list":
@@ -74,13 +81,18 @@ function writeValue(out: ByteWriter, shape: JsonShape, value: unknown): void {
     case "tagged": {
       const fields = value as Fields;
       const word = fields[shape.tag] as string;
-      const tag: JsonMember = { name: shape.tag, shape: { kind: "text" }, presence: "required" };
-      return writeObject(out, [tag, ...shape.variants[word]!], fields);
+      return writeObject(out, [required(shape.tag, TEXT), ...shape.variants[word]!], fields);
     }
     case "json":
       out.utf8(JSON.stringify(value));
       return;
   }
+}
+
+/** Writes an integer that has to equal itself cut to its range. */
+function writeInteger<T extends bigint | number>(out: ByteWriter, value: T, cut: T): void {
+  if (value !== cut) throw new RangeError(`the integer ${value} is out of range`);
+  out.ascii(String(value));
 }
 
 function chosen(members: readonly JsonMember[], fields: Fields): readonly JsonMember[] {
@@ -101,12 +113,8 @@ function writeObject(out: ByteWriter, members: readonly JsonMember[], fields: Fi
   let first = true;
   for (const member of members) {
     if (!isWritten(member, fields)) continue;
-    if (!first) out.u8(COMMA);
+    out.bytes(first ? member.lead.subarray(1) : member.lead);
     first = false;
-    out.u8(QUOTE);
-    out.ascii(member.name);
-    out.u8(QUOTE);
-    out.u8(0x3a);
     writeMember(out, member, fields);
   }
   out.u8(0x7d);

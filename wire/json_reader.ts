@@ -42,6 +42,26 @@ export class JsonReader {
     return byte ?? -1;
   }
 
+  /** Moves past `expected` if exactly these bytes come next. */
+  take(expected: Uint8Array): boolean {
+    const { bytes, at } = this;
+    const { length } = expected;
+    // Most members that are not the expected one differ in the first letter of their names.
+    if (bytes[at + 2] !== expected[2]) return false;
+    for (let index = 0; index < length; index++) {
+      if (bytes[at + index] !== expected[index]) return false;
+    }
+    this.at = at + length;
+    return true;
+  }
+
+  /** As `take`, for the beginning of an object with its first member. */
+  enter(start: Uint8Array): boolean {
+    if (!this.take(start)) return false;
+    this.#depth++;
+    return true;
+  }
+
   /** Enters an object; `false` = it is empty and has been left. */
   openObject(): boolean {
     return this.#open(OPEN_OBJECT, CLOSE_OBJECT);
@@ -50,27 +70,6 @@ export class JsonReader {
   /** Enters a list; `false` = it is empty and has been left. */
   openList(): boolean {
     return this.#open(OPEN_LIST, CLOSE_LIST);
-  }
-
-  /** Enters the outer object behind a first member that ended at `at` and was read already. */
-  enterAfter(at: number): boolean {
-    this.at = at;
-    this.#depth = 1;
-    return this.nextMember();
-  }
-
-  /**
-   * Moves past `expected` (`"name":`, as encoders write it) if just that comes next; otherwise
-   * nothing moves. Comparing a name is cheaper than making text of it.
-   */
-  isName(expected: Uint8Array): boolean {
-    const { bytes, at } = this;
-    const { length } = expected;
-    for (let index = 0; index < length; index++) {
-      if (bytes[at + index] !== expected[index]) return false;
-    }
-    this.at = at + length;
-    return true;
   }
 
   /** Reads the name of the next member and its colon. */
@@ -361,10 +360,29 @@ const ESCAPES: ReadonlyMap<number, string> = new Map([
   [0x74, "\t"],
 ]);
 
+/** Text of plain ASCII. Calls of up to 8 char codes are the cheapest way to make short text. */
 function asciiText(bytes: Uint8Array, start: number, end: number): string {
   if (end - start > SHORT_TEXT) return strictUtf8.decode(bytes.subarray(start, end));
+  const char = String.fromCharCode;
   let text = "";
-  for (let at = start; at < end; at++) text += String.fromCharCode(bytes[at]!);
+  let at = start;
+  for (; end - at >= 8; at += 8) {
+    text += char(
+      bytes[at]!,
+      bytes[at + 1]!,
+      bytes[at + 2]!,
+      bytes[at + 3]!,
+      bytes[at + 4]!,
+      bytes[at + 5]!,
+      bytes[at + 6]!,
+      bytes[at + 7]!,
+    );
+  }
+  if (end - at >= 4) {
+    text += char(bytes[at]!, bytes[at + 1]!, bytes[at + 2]!, bytes[at + 3]!);
+    at += 4;
+  }
+  for (; at < end; at++) text += char(bytes[at]!);
   return text;
 }
 

@@ -24,6 +24,8 @@ export type JsonShape =
 /** A member of an object. */
 export interface JsonMember {
   readonly name: string;
+  /** `,"name":`, as every encoder writes it. */
+  readonly lead: Uint8Array;
   readonly shape: JsonShape;
   /**
    * `required`: malformed when absent or `null`. `optional`: left out when unset; `null` reads as
@@ -40,9 +42,13 @@ export interface JsonMember {
 /** A message: its type and members. */
 export interface MessageSchema {
   readonly type: string;
+  /** `{"type":"…"`, as every encoder writes it. */
+  readonly start: Uint8Array;
   readonly members: readonly JsonMember[];
 }
 
+/** The default of a list. Defaults are shared by all messages, so nobody may change them. */
+export const NONE: readonly never[] = Object.freeze([]);
 /** Text. */
 export const TEXT: JsonShape = { kind: "text" };
 /** Bytes, as base64. */
@@ -75,37 +81,48 @@ export function object(...members: readonly JsonMember[]): JsonShape {
   return { kind: "object", members };
 }
 
+const texts = new TextEncoder();
+
+function member(
+  name: string,
+  shape: JsonShape,
+  presence: JsonMember["presence"],
+  fallback: Pick<JsonMember, "value" | "always"> = {},
+): JsonMember {
+  return { name, lead: texts.encode(`,"${name}":`), shape, presence, ...fallback };
+}
+
 /** A required member. */
 export function required(name: string, shape: JsonShape): JsonMember {
-  return { name, shape, presence: "required" };
+  return member(name, shape, "required");
 }
 
 /** A member that is left out when unset. */
 export function optional(name: string, shape: JsonShape): JsonMember {
-  return { name, shape, presence: "optional" };
+  return member(name, shape, "optional");
 }
 
 /** A member that is always written, as `null` when unset. */
 export function nullable(name: string, shape: JsonShape): JsonMember {
-  return { name, shape, presence: "nullable" };
+  return member(name, shape, "nullable");
 }
 
 /** A member that is always there, perhaps as `null`. */
 export function present(name: string, shape: JsonShape): JsonMember {
-  return { name, shape, presence: "present" };
+  return member(name, shape, "present");
 }
 
 /** A member that is always written and has a default for readers. */
 export function defaulted(name: string, shape: JsonShape, value: unknown): JsonMember {
-  return { name, shape, presence: "default", value, always: true };
+  return member(name, shape, "default", { value, always: true });
 }
 
 /** A member that is left out at its default. */
 export function omitted(name: string, shape: JsonShape, value: unknown): JsonMember {
-  return { name, shape, presence: "default", value, always: false };
+  return member(name, shape, "default", { value, always: false });
 }
 
 /** A message. */
 export function message(type: string, ...members: readonly JsonMember[]): MessageSchema {
-  return { type, members };
+  return { type, start: texts.encode(`{"type":"${type}"`), members };
 }

@@ -1,4 +1,5 @@
-// Values that several messages share (spec/wire.md §4).
+// Values that several messages share (spec/wire.md §4): members are named as on the wire, integers
+// of 64 bits are `bigint`, an optional member is absent when unset.
 
 /** Where a subscription or group begins; `offset` = first record not yet seen. */
 export type SubscribeStart = "latest" | "earliest" | { readonly offset: bigint };
@@ -98,7 +99,7 @@ export interface ShardFence {
   readonly took: readonly string[];
   /** Replicas that have not. */
   readonly pending: readonly string[];
-  /** Deliveries of the record so far. */
+  /** Tries so far. */
   readonly attempts: number;
   /** Milliseconds until the next try. */
   readonly retry_in_ms?: bigint;
@@ -225,7 +226,7 @@ export interface SubscriptionInfo {
   /** Last offset delivered. */
   readonly position?: bigint;
   /** Next offset. */
-  readonly tail?: bigint;
+  readonly tail: bigint;
   /** Milliseconds since it began. */
-  readonly age_ms?: bigint;
+  readonly age_ms: bigint;
 }

@@ -1,4 +1,5 @@
-// Every JSON message, told apart by `type` (spec/wire.md §4).
+// Every JSON message, told apart by `type` (spec/wire.md §4). One interface a message, one table a
+// message (schemas.ts); the tests hold the two lists together.
 
 import type {
   AuthMessage,

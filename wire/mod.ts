@@ -1,6 +1,6 @@
 /**
- * The Felix client wire protocol, version 1: frames, messages, binary layouts, routing, error codes.
- * No input or output, no clock, no transport.
+ * The Felix client wire protocol, version 1: frames, messages, binary layouts, routing, error
+ * codes. No input or output, no clock, no transport.
  *
  * @module
  */

@@ -9,7 +9,7 @@ import {
   FLAG_BINARY_PUBLISH_KEYED,
 } from "./flags.ts";
 import type { ByteWriter } from "./byte_writer.ts";
-import { beginFrame, endFrame } from "./frame.ts";
+import { abandonFrame, beginFrame, endFrame } from "./frame.ts";
 import { WireError } from "./wire_error.ts";
 
 /** Ack mode of a publish: 0 none, 1 per message, 2 per batch. */
@@ -22,7 +22,10 @@ const ACK_PREFIX_BYTES = 9;
 
 const strictUtf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
-/** A publish batch as it came in; every byte member is a view of the frame's payload. */
+/**
+ * A publish batch as it came in. Every byte member is a view of the frame's payload; the names are
+ * read from it when first asked for, so ask before the payload's memory is used again.
+ */
 export class PublishFrame {
   #names: readonly string[] | null = null;
 
@@ -232,11 +235,15 @@ export function encodeScope(
   namespace: string,
   stream: string,
 ): void {
+  const start = out.length;
   for (const name of [tenant, namespace, stream]) {
     const at = out.length;
     out.u16(0);
     const bytes = out.utf8(name);
-    if (bytes > 0xffff) throw new RangeError("a name is longer than 65,535 bytes");
+    if (bytes > 0xffff) {
+      out.length = start;
+      throw new RangeError("a name is longer than 65,535 bytes");
+    }
     out.buffer[at] = bytes >> 8;
     out.buffer[at + 1] = bytes & 0xff;
   }
@@ -248,7 +255,12 @@ export function encodeScope(
  */
 export function encodePublish(out: ByteWriter, publish: PublishInput): void {
   const start = encodePrefix(out, publish);
-  encodeScope(out, publish.tenant, publish.namespace, publish.stream);
+  try {
+    encodeScope(out, publish.tenant, publish.namespace, publish.stream);
+  } catch (error) {
+    abandonFrame(out, start);
+    throw error;
+  }
   encodeRecords(out, publish.payloads);
   endFrame(out, start);
 }

@@ -1,4 +1,5 @@
-// The answer to an acked binary publish (spec/wire.md §5.5).
+// The answer to an acked binary publish (spec/wire.md §5.5). The plain success, which is nearly
+// every ack, is written without looking at anything else.
 
 import {
   FLAG_BINARY_PUBLISH_ACK,
@@ -49,6 +50,8 @@ export interface PublishAck {
   readonly owner?: PublishAckOwner;
 }
 
+const SERVED_FLAGS = FLAG_BINARY_PUBLISH_ACK | FLAG_BINARY_PUBLISH_ACK_CODE |
+  FLAG_BINARY_PUBLISH_ACK_DETAIL | FLAG_BINARY_PUBLISH_ACK_OWNER | FLAG_BINARY_PUBLISH_ACK_OFFSET;
 const MAX_TEXT_BYTES = 0xffff;
 const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
@@ -112,7 +115,7 @@ function text(out: ByteWriter, value: string): void {
  */
 export function decodePublishAck(flags: number, payload: Uint8Array): PublishAck {
   const has = (flag: number): boolean => (flags & flag) !== 0;
-  if (!has(FLAG_BINARY_PUBLISH_ACK)) throw malformed("not a publish ack");
+  if (!has(FLAG_BINARY_PUBLISH_ACK) || has(~SERVED_FLAGS)) throw malformed("not a publish ack");
   if (has(FLAG_BINARY_PUBLISH_ACK_DETAIL) && !has(FLAG_BINARY_PUBLISH_ACK_CODE)) {
     throw malformed("an ack with detail and no code");
   }

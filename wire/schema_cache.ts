@@ -1,4 +1,5 @@
-// Caches, watches and counters (spec/wire.md §4.6). Members in the order they are written.
+// Caches, watches and counters (spec/wire.md §4.6). Members stand in the order in which they are
+// written.
 
 import {
   BOOL,

@@ -1,4 +1,5 @@
-// Consumer groups and operator inspection (spec/wire.md §4.7, §4.11). Members in the order they are written.
+// Consumer groups and operator inspection (spec/wire.md §4.7, §4.11). Members stand in the order
+// in which they are written.
 
 import {
   BOOL,
@@ -172,7 +173,11 @@ export const GROUP_MESSAGES: readonly MessageSchema[] = [
   message("shard_inspect_info", required("view", SHARD_VIEW), required("request_id", U64)),
   message(
     "subscriptions_list",
-    defaulted("filter", SUBSCRIPTION_FILTER, {}),
+    defaulted(
+      "filter",
+      SUBSCRIPTION_FILTER,
+      Object.freeze({ dropping: false }),
+    ),
     optional("limit", U32),
     optional("cursor", SUBSCRIPTION_CURSOR),
     required("request_id", U64),

@@ -1,4 +1,5 @@
-// Publishing in JSON and idempotent producers (spec/wire.md §4.4). Members in the order they are written.
+// Publishing in JSON and idempotent producers (spec/wire.md §4.4). Members stand in the order in
+// which they are written.
 
 import { BYTES, list, message, optional, required, TEXT, U32, U64 } from "./json_schema.ts";
 import type { MessageSchema } from "./json_schema.ts";

@@ -1,4 +1,5 @@
-// Session and generic answers (spec/wire.md §3, §4.2). Members in the order they are written.
+// Session, topology and generic answers (spec/wire.md §3, §4.2, §4.3). Members stand in the order
+// in which they are written.
 
 import {
   JSON_VALUE,

@@ -1,10 +1,12 @@
-// Subscribing, event streams, commits, bounded reads (spec/wire.md §4.5, §4.8, §4.9). Members in the order they are written.
+// Subscribing, event streams, commits, bounded reads (spec/wire.md §4.5, §4.8, §4.9). Members
+// stand in the order in which they are written.
 
 import {
   BYTES,
   defaulted,
   list,
   message,
+  NONE,
   omitted,
   optional,
   present,
@@ -76,7 +78,7 @@ export const SUBSCRIBE_MESSAGES: readonly MessageSchema[] = [
     required("stream", TEXT),
     required("entity_key", BYTES),
     required("event", BYTES),
-    defaulted("changes", list(STATE_CHANGE), []),
+    defaulted("changes", list(STATE_CHANGE), NONE),
     required("request_id", U64),
     optional("expected_offset", U64),
     optional("shard", U32),

@@ -1,4 +1,5 @@
-// The tables of all messages by type.
+// The tables of all messages by type. A message that is not here does not exist for this room:
+// decoder and encoder know nothing else.
 
 import type { MessageSchema } from "./json_schema.ts";
 import { CACHE_MESSAGES } from "./schema_cache.ts";

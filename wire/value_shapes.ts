@@ -1,9 +1,11 @@
-// Shapes of the values that several messages share; their types are in message_values.ts.
+// Shapes of the values that several messages share; their types, of the same names, are in
+// message_values.ts. Members stand in the order in which they are written.
 
 import {
   BOOL,
   BYTES,
   list,
+  NONE,
   object,
   omitted,
   optional,
@@ -92,7 +94,7 @@ export const GROUP_RECORD: JsonShape = object(
 export const SHARD_ASSIGNMENT: JsonShape = object(
   required("generation", U64),
   required("leader", TEXT),
-  omitted("replicas", list(TEXT), []),
+  omitted("replicas", list(TEXT), NONE),
   omitted("draining", BOOL, false),
   optional("successor", TEXT),
 );
@@ -134,7 +136,7 @@ export const SHARD_VIEW: JsonShape = object(
   optional("tail", U64),
   optional("committed", U64),
   optional("accepted_generation", U64),
-  omitted("replicas", list(SHARD_REPLICA), []),
+  omitted("replicas", list(SHARD_REPLICA), NONE),
 );
 /** `SubscriptionFilter`. */
 export const SUBSCRIPTION_FILTER: JsonShape = object(
@@ -169,6 +171,6 @@ export const SUBSCRIPTION_INFO: JsonShape = object(
   required("capacity", U64),
   required("dropped", U64),
   optional("position", U64),
-  optional("tail", U64),
-  optional("age_ms", U64),
+  required("tail", U64),
+  required("age_ms", U64),
 );

@@ -8,6 +8,7 @@ import type { FelixError } from "../failure/felix_error.ts";
 import type { Broker } from "../link/broker.ts";
 import type { ClientCore } from "../link/client_core.ts";
 import type { Fleet } from "../link/fleet.ts";
+import { endedAtOnce } from "../link/link.ts";
 import { asFelixError, judge } from "../link/retrier.ts";
 import type { Routes } from "../routing/routes.ts";
 import { monotonicMs } from "../runtime/deno.ts";
@@ -94,12 +95,11 @@ export class CacheEngine implements CacheStreamHost {
   }
 
   /** Fails what is left and ends all streams. */
-  async close(): Promise<void> {
+  close(): void {
     const error = this.#closed("cache");
     for (const call of this.#waiting.takeAll()) call.fail(error);
     for (const call of [...this.#parked]) call.cancel(error);
     const open = [...this.#streams.values()].flatMap((streams) => [...streams.open]);
-    if (this.#inflight === 0) await Promise.all(open.map((stream) => stream.channel.finish()));
     for (const stream of open) stream.channel.abandon(error);
   }
 
@@ -155,7 +155,8 @@ export class CacheEngine implements CacheStreamHost {
 
   #send(call: CacheCall, stream: CacheStream): void {
     if (this.#parked.size > 0) this.#parked.delete(call);
-    stream.send(call, this.#core.nextRequestId(), monotonicMs());
+    const nowMs = call.attempts === 0 ? call.startedMs : monotonicMs();
+    stream.send(call, this.#core.nextRequestId(), nowMs);
   }
 
   #pick(broker: Broker): CacheStream | undefined {
@@ -185,7 +186,7 @@ export class CacheEngine implements CacheStreamHost {
       }
       if (call.state !== "waiting") return;
       const stream = this.#pick(broker);
-      if (stream === undefined) throw new Error("the stream ended at once");
+      if (stream === undefined) throw endedAtOnce(call.operation, broker.address.text);
       this.#send(call, stream);
     } catch (error) {
       if (call.state !== "waiting") return;

@@ -1,6 +1,6 @@
 // Cache requests and answers as bytes. They are JSON messages like all others (spec/wire.md §4.6);
-// because a cache call must cost next to nothing, requests are put together from pieces encoded once
-// per cache, and the usual answers are read in place. Everything unusual goes through the codec.
+// because a cache call must cost next to nothing, requests are put together from pieces encoded
+// once per cache, and the usual answers are read in place. The rest goes through the codec.
 
 import { beginFrame, endFrame } from "@felix/wire";
 import type { ByteWriter } from "@felix/wire";

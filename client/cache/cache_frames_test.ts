@@ -1,4 +1,5 @@
-// The short cuts for cache frames against the codec they stand in for.
+// The short cuts for cache frames against the codec they stand in for. The codec is the reference:
+// whatever it writes or reads, the short cuts must too.
 
 import { assertEquals } from "@std/assert";
 import fc from "fast-check";
@@ -97,7 +98,8 @@ Deno.test("an answer that is laid out otherwise is not misread", () => {
   const message = decodeMessage(payload);
   assertEquals(message.type === "cache_value" && message.value, new TextEncoder().encode("v"));
   const bad = new TextEncoder().encode(
-    '{"type":"cache_value","tenant_id":"t","namespace":"n","cache":"c","key":"k","value":"d===","request_id":5}',
+    '{"type":"cache_value","tenant_id":"t","namespace":"n","cache":"c","key":"k",' +
+      '"value":"d===","request_id":5}',
   );
   const seen = glance(bad, { kind: "other", id: 0, position: 0 });
   assertEquals(quickValue(bad, pieces.valuePrefixBytes + 3, seen.position), undefined);

@@ -1,4 +1,5 @@
 // A cache as the application holds it. A miss is `null`, never an error (spec/client.md §9).
+// Arguments are checked here, before a request exists.
 
 import { fromUtf8, requireName, toBytes } from "../bytes.ts";
 import { CallGuard, checkTimeout } from "../call_guard.ts";

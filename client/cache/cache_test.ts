@@ -1,4 +1,5 @@
-// Caches against a scripted broker (spec/client.md §9; conformance ids of §22 in brackets).
+// Caches against a scripted broker (spec/client.md §9; conformance ids of §22 in brackets). Each
+// test puts a script in front of the memory cache for what is to go wrong.
 
 import { assert, assertEquals, assertInstanceOf, assertRejects } from "@std/assert";
 import type { Message } from "@felix/wire";

@@ -1,4 +1,5 @@
-// The mapping table of spec/client.md §4 and its rules 1 and 2.
+// The mapping table of spec/client.md §4 and its rules 1 and 2. One row per code and class; the
+// class always wins.
 
 import { assert, assertEquals, assertInstanceOf } from "@std/assert";
 import { errorFromRefusal, readRetryClass } from "./broker_failure.ts";

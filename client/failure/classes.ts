@@ -145,7 +145,7 @@ export class CursorError extends FelixError {
   }
 }
 
-/** Records were lost on the way and the subscription was told to stop at that (`onGap: "throw"`). */
+/** Records were lost on the way, and the subscription is to stop at that (`onGap: "throw"`). */
 export class SubscriptionLaggedError extends FelixError {
   /** Name of the class. */
   override readonly name = "SubscriptionLaggedError";

@@ -1,4 +1,5 @@
 // One broker as this client sees it: its address, its connections by kind, and what it serves.
+// Connections are opened when needed, and whoever closes a broker waits until they have ended.
 
 import type { CloseInfo } from "@felix/transport";
 import type { BrokerAddress } from "../address.ts";
@@ -58,7 +59,8 @@ export class Broker {
 
   /** Whether a connection to it is open. */
   get connected(): boolean {
-    return this.links.some((link) => link.open);
+    for (const pool of this.#pools.values()) if (pool.anyOpen !== undefined) return true;
+    return false;
   }
 
   /** Any open connection, or a new one. */

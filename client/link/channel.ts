@@ -42,6 +42,8 @@ export class Channel {
   readonly broker: string;
   /** Call when it gave no proper answer: its connection takes nothing new from then on. */
   readonly distrust: () => void;
+  /** Resolves once it has ended. */
+  readonly whenEnded: Promise<void>;
   readonly #stream: ByteStream;
   readonly #reader: FrameReader;
   readonly #closed: (channel: Channel) => void;
@@ -54,6 +56,7 @@ export class Channel {
   #finishing = false;
   #stopGrace: (() => void) | null = null;
   #drained: (() => void)[] = [];
+  #resolveEnded!: () => void;
 
   /** Takes over a stream; `closed` is told once when it has ended. */
   constructor(
@@ -69,6 +72,7 @@ export class Channel {
     this.broker = options.broker;
     this.distrust = options.distrust;
     this.#closed = options.closed;
+    this.whenEnded = new Promise((resolve) => this.#resolveEnded = resolve);
     this.#reader = new FrameReader({ maxPayloadBytes: options.maxFrameBytes });
   }
 
@@ -210,6 +214,7 @@ export class Channel {
     }
     this.#closed(this);
     this.#user.onEnd(cause);
+    this.#resolveEnded();
     this.#settleDrained();
   }
 

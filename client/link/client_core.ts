@@ -1,4 +1,5 @@
-// What every part of one client shares: settings, counters, hooks, tokens and request numbers.
+// What every part of one client shares: settings, counters, hooks, tokens and request numbers. It
+// is handed to each part; nothing is reached through globals.
 
 import type { HookRunner } from "../hooks.ts";
 import type { Counters } from "../metrics.ts";

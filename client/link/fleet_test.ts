@@ -201,12 +201,11 @@ networkTest("a redirect is followed with the same request [redirect.*]", async (
 });
 
 networkTest("redirects that lead nowhere end as NotLeaderError", async () => {
-  let addr: string | undefined;
+  const told: { addr?: string } = {};
   const script: Script = {
     message(stream, message) {
       if (message.type !== "subscribe") return false;
-      const target = addr === undefined ? {} : { addr };
-      stream.send({ type: "not_leader", node_id: "n9", ...target, generation: 3n });
+      stream.send({ type: "not_leader", node_id: "n9", ...told, generation: 3n });
       stream.finish();
       return true;
     },
@@ -217,7 +216,7 @@ networkTest("redirects that lead nowhere end as NotLeaderError", async () => {
   const nowhere = await assertRejects(subscribe, NotLeaderError);
   assertEquals([nowhere.code, nowhere.nodeId, nowhere.addr], ["not_leader", "n9", null]);
   assert(nowhere.retryable);
-  addr = broker.address;
+  told.addr = broker.address;
   const loop = await assertRejects(subscribe, NotLeaderError);
   assertEquals([loop.generation, loop.addr], [3n, broker.address]);
   assertEquals(broker.of("subscribe").length, 4, "two attempts each, and no hop in a loop");

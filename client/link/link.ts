@@ -209,6 +209,12 @@ export class Link {
   }
 }
 
+/** The failure of a connection or stream that was gone before it could be used. */
+export function endedAtOnce(operation: string, broker: string): ConnectionError {
+  const message = "the broker ended it at once";
+  return new ConnectionError("request", { message, operation, broker });
+}
+
 function serverNameFor(core: ClientCore, address: BrokerAddress): string {
   return core.settings.serverName ?? (isIpLiteral(address.host) ? "localhost" : address.host);
 }
@@ -280,7 +286,7 @@ export async function dial(
       },
     });
     const negotiated = await guard.wait(link.begin());
-    if (!link.open) throw new Error("the connection ended at once");
+    if (!link.open) throw endedAtOnce("connect", address.text);
     opened = true;
     core.counters.connections.open++;
     const ms = guard.elapsedMs;

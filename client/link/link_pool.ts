@@ -33,7 +33,8 @@ export class LinkPool {
 
   /** A connection that is open, if there is one. */
   get anyOpen(): Link | undefined {
-    return this.#links.find((link) => link.open);
+    for (const link of this.#links) if (link.open) return link;
+    return undefined;
   }
 
   /** A connection to open a stream on. @throws {FelixError} as `dial` does */

@@ -1,4 +1,5 @@
-// Reads the refusals that the wire spells in several ways into one shape.
+// Reads the refusals that the wire spells in several ways into one shape. Only the shape changes
+// here; what a refusal means is decided elsewhere.
 
 import type { ErrorMessage, PublishErrorMessage } from "@felix/wire";
 import type { BrokerRefusal } from "../failure/broker_failure.ts";

@@ -1,4 +1,5 @@
 // Collects records into frames: per shard, in order, until a frame is full or its time is over.
+// What is added is never reordered within a shard.
 
 import { toBytes } from "../bytes.ts";
 import { ClosedError, InvalidArgumentError } from "../failure/classes.ts";
@@ -117,7 +118,7 @@ export class RecordBatcher implements Batcher {
     if (width !== this.#width) this.#sendAll();
     this.#width = width;
     const shard = this.#scope.route.shardOf(key);
-    const place = shard ?? String.fromCharCode(...key!);
+    const place = shard ?? key!.toBase64();
     let group = this.#groups.get(place);
     if (group !== undefined && group.bytes + bytes > this.maxBytes) {
       this.#sendAll();

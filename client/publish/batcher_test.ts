@@ -1,3 +1,6 @@
+// Collecting records into frames (spec/client.md §5): what shares a frame, which offset each record
+// gets, and what a failure does.
+
 import { assert, assertEquals, assertRejects, assertThrows } from "@std/assert";
 import { recordViews } from "@felix/wire";
 import { ClosedError, InvalidArgumentError } from "../failure/classes.ts";

@@ -1,3 +1,6 @@
+// Answers to publishes against the codec (spec/wire.md §5.5): the short cut must read what the
+// codec writes, and nothing else.
+
 import { assertEquals, assertThrows } from "@std/assert";
 import fc from "fast-check";
 import { ByteWriter, decodeFrame, encodeMessage, encodePublishAck } from "@felix/wire";

@@ -1,4 +1,5 @@
-// Lays a publish out as a frame (spec/wire.md §5.1 to §5.3), straight into the stream's buffer.
+// Lays a publish out as a frame (spec/wire.md §5.1 to §5.3), straight into the stream's buffer. Its
+// size is known before it is encoded, so that the budget can be asked first.
 
 import { encodePublishScoped } from "@felix/wire";
 import type { ByteWriter } from "@felix/wire";

@@ -4,6 +4,7 @@
 
 import { Deque } from "../deque.ts";
 import type { FelixError } from "../failure/felix_error.ts";
+import { endedAtOnce } from "../link/link.ts";
 import type { PublishCall } from "./publish_call.ts";
 import type { PublishWriter } from "./publish_writer.ts";
 import type { StreamScope } from "./stream_scope.ts";
@@ -111,7 +112,7 @@ export class PublishLane {
   async #bind(): Promise<void> {
     try {
       const { writer, viaOwner } = await this.#host.bind(this);
-      if (!writer.usable) throw new Error("the stream ended at once");
+      if (!writer.usable) throw endedAtOnce("publish", writer.broker);
       this.#binding = false;
       if (this.#closed) return;
       this.#writer = writer;

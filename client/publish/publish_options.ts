@@ -1,4 +1,5 @@
-// What publishing takes and gives (spec/client.md §5).
+// What publishing takes and gives (spec/client.md §5). Contradictions are refused here, before a
+// call exists.
 
 import { checkTimeout } from "../call_guard.ts";
 import { InvalidArgumentError } from "../failure/classes.ts";

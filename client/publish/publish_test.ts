@@ -1,4 +1,5 @@
-// Publishing against a scripted broker (spec/client.md §5, §13; conformance ids in §22 in brackets).
+// Publishing against a scripted broker (spec/client.md §5, §13; conformance ids in §22 in
+// brackets). Each test puts a script in front of the memory broker for what is to go wrong.
 
 import { assert, assertEquals, assertInstanceOf, assertRejects } from "@std/assert";
 import type { PublishFrame } from "@felix/wire";

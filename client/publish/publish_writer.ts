@@ -17,7 +17,7 @@ import { appendPublish } from "./publish_frame.ts";
 import type { StreamScope } from "./stream_scope.ts";
 
 /** Bytes appended and not yet taken from which further frames wait. */
-const HIGH_WATER_BYTES = 512 * 1024;
+const HIGH_WATER_BYTES = 128 * 1024;
 
 /** Unanswered publishes: of one stream, or of all streams of a connection. */
 export interface Window {
@@ -95,9 +95,10 @@ export class PublishWriter implements ChannelUser {
     this.#channel.abandon(cause);
   }
 
-  /** Ends the stream cleanly when nothing is unanswered. */
+  /** Ends our side; resolves once the broker has ended its own, so it has read everything. */
   async finish(): Promise<void> {
     await this.#channel.finish();
+    await this.#channel.whenEnded;
   }
 
   /** Ends calls whose time is over, and the stream when it is stuck. */

@@ -111,10 +111,13 @@ export class Publisher implements CallOwner, LaneHost, WriterHost {
     await Promise.all(this.#allWriters().map((writer) => writer.drained()));
   }
 
-  /** Resolves once nothing is unsettled. */
+  /**
+   * Resolves once nothing is unsettled and brokers have read all streams to their end: what the
+   * transport took but did not deliver would be lost with the connection.
+   */
   async drained(): Promise<void> {
     await this.#whenIdle(false);
-    await Promise.all(this.#allWriters().map((writer) => writer.drained()));
+    await Promise.all(this.#allWriters().map((writer) => writer.finish()));
   }
 
   /** Ends calls whose time is over. */
@@ -130,7 +133,7 @@ export class Publisher implements CallOwner, LaneHost, WriterHost {
   }
 
   /** Fails what is left and ends all streams. */
-  async close(): Promise<void> {
+  close(): void {
     const error = this.#closed("publish");
     const writers = this.#allWriters();
     for (const scope of this.#scopes.values()) {
@@ -139,8 +142,6 @@ export class Publisher implements CallOwner, LaneHost, WriterHost {
     }
     for (const call of [...this.#waitingForBytes]) call.fail(error);
     for (const call of [...this.#backingOff]) call.cancel(error);
-    const idle = this.#active === 0;
-    if (idle) await Promise.all(writers.map((writer) => writer.finish()));
     for (const writer of writers) writer.close(error);
   }
 

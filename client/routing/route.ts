@@ -23,10 +23,12 @@ export class Route {
   width: number | null = null;
   /** How keys pick a shard. */
   mapping: StreamRouting["mapping"] = "modulo";
-  /** Whether width and owners were asked for, with or without an answer. */
-  loaded = false;
+  /** Whether owners were asked for, with or without an answer. */
+  ownersLoaded = false;
   /** When owners were last asked for, on the monotonic clock. */
-  askedMs = -Infinity;
+  ownersAskedMs = -Infinity;
+  /** When the width was last asked for. */
+  widthAskedMs = -Infinity;
   /** Load under way. */
   loading: Promise<void> | null = null;
   readonly #owners = new Map<number, KnownOwner>();
@@ -77,6 +79,6 @@ export class Route {
   /** The width must be asked for again. */
   forgetWidth(): void {
     this.width = null;
-    this.loaded = false;
+    this.widthAskedMs = -Infinity;
   }
 }

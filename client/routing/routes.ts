@@ -40,25 +40,21 @@ export class Routes {
   }
 
   /**
-   * Whether a request can go out at once. Loads what a keyed (`needsWidth`) or unkeyed request
-   * would like to know; the promise never rejects.
+   * What a request has to wait for before it can be routed; `null` = it can go out at once. The
+   * promise never rejects. Owners that were forgotten are asked for again without waiting.
    */
   prepare(route: Route, needsWidth: boolean): Promise<void> | null {
-    const owners = this.#queries.canAsk("shardOwners");
-    if (route.loaded && owners && !route.hasOwners) this.#refreshSoon(route);
-    const width = needsWidth && route.kind === "stream" && route.width === null;
-    if (route.loaded && !width) return null;
     // Without a connection nobody knows yet what can be asked: connect first.
-    const unknown = this.#fleet.entry.negotiated === null;
-    const asks = owners || (needsWidth && this.#queries.canAsk("streamShards"));
-    if (!unknown && !asks) {
-      route.loaded = true;
-      return null;
-    }
-    if (route.loaded && route.kind === "stream" && !this.#askWidthAgain(route)) return null;
-    return route.loading ??= this.#load(route, needsWidth).finally(() => {
-      route.loading = null;
-    });
+    if (this.#fleet.entry.negotiated === null) return this.#loadOnce(route);
+    const wantsWidth = needsWidth && route.width === null && route.kind === "stream" &&
+      this.#queries.canAsk("streamShards");
+    const wantsOwners = !route.hasOwners && this.#queries.canAsk("shardOwners");
+    if (!wantsWidth && !wantsOwners) return null;
+    const before = monotonicMs() - ASK_AGAIN_MS;
+    const due = (wantsWidth && route.widthAskedMs <= before) ||
+      (wantsOwners && route.ownersAskedMs <= before);
+    if (due) void this.#loadOnce(route);
+    return wantsWidth || !route.ownersLoaded ? route.loading : null;
   }
 
   /** The broker for a shard: its remembered owner, else `null` for the entry. */
@@ -79,27 +75,20 @@ export class Routes {
     return route.learn(shard, { nodeId: told.nodeId, address, generation: told.generation });
   }
 
-  #askWidthAgain(route: Route): boolean {
-    return monotonicMs() - route.askedMs >= ASK_AGAIN_MS;
-  }
-
-  #refreshSoon(route: Route): void {
-    if (route.loading !== null || !this.#askWidthAgain(route)) return;
-    route.loading = this.#load(route, false).finally(() => {
+  #loadOnce(route: Route): Promise<void> {
+    return route.loading ??= this.#load(route).finally(() => {
       route.loading = null;
     });
   }
 
-  async #load(route: Route, needsWidth: boolean): Promise<void> {
+  async #load(route: Route): Promise<void> {
     const guard = new CallGuard("routing", {}, LOOK_UP_MS);
-    route.askedMs = monotonicMs();
     try {
       await guard.wait(this.#fleet.reach());
       await Promise.all([
         this.#quietly(route, () => guard.wait(this.#loadOwners(route))),
-        this.#quietly(route, () => guard.wait(this.#loadWidth(route, needsWidth))),
+        this.#quietly(route, () => guard.wait(this.#loadWidth(route))),
       ]);
-      route.loaded = true;
     } catch (error) {
       // Nobody could be reached: the request itself will find out and say so.
       this.#core.hooks.log("debug", "no route", { reason: String(error) });
@@ -108,8 +97,11 @@ export class Routes {
     }
   }
 
-  async #loadWidth(route: Route, needed: boolean): Promise<void> {
-    if (!needed || route.kind !== "stream" || !this.#queries.canAsk("streamShards")) return;
+  async #loadWidth(route: Route): Promise<void> {
+    const asks = route.kind === "stream" && route.width === null &&
+      this.#queries.canAsk("streamShards");
+    if (!asks) return;
+    route.widthAskedMs = monotonicMs();
     const routing = await this.#queries.streamRouting(route.namespace, route.name);
     route.width = routing.shards;
     route.mapping = routing.mapping;
@@ -117,6 +109,8 @@ export class Routes {
 
   async #loadOwners(route: Route): Promise<void> {
     if (!this.#queries.canAsk("shardOwners")) return;
+    route.ownersAskedMs = monotonicMs();
+    route.ownersLoaded = true;
     const owners = await this.#queries.shardOwners(route.kind, route.namespace, route.name);
     if (route.kind === "cache" && owners.length > 0) route.width = owners.length;
     for (const owner of owners) this.learn(route, owner.shard, owner);

@@ -1,4 +1,5 @@
-// One received record. It is a view: offset, text and JSON are worked out when asked for.
+// One received record. It is a view: offset, text and JSON are worked out when asked for. A batch
+// is kept as it came and shared by the events in it.
 
 import { fromUtf8 } from "../bytes.ts";
 import type { Offset } from "../types.ts";

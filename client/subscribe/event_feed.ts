@@ -2,18 +2,12 @@
 // finds gaps, and opens the subscription again after moves, losses and lags. The rule: what is in
 // the buffer has no gap that is not counted, and history is never dropped (spec/client.md §7).
 
-import type { SubscribeMessage } from "@felix/wire";
 import { parseToldAddress } from "../address.ts";
 import type { BrokerAddress } from "../address.ts";
 import { CallGuard } from "../call_guard.ts";
-import {
-  ClosedError,
-  CursorError,
-  SubscriptionLaggedError,
-  SubscriptionLostError,
-  TimeoutError,
-} from "../failure/classes.ts";
-import { FelixError } from "../failure/felix_error.ts";
+import { ClosedError, CursorError, TimeoutError } from "../failure/classes.ts";
+import type { FelixError } from "../failure/felix_error.ts";
+import type { ResolvedPolicy } from "../retry_policy.ts";
 import type { Route } from "../routing/route.ts";
 import type { CallOptions, StartPosition } from "../types.ts";
 import type { EventOrigin } from "./event.ts";
@@ -21,10 +15,10 @@ import { EventQueue } from "./event_queue.ts";
 import { EventReader } from "./event_reader.ts";
 import type { EventSink, IncomingBatch, StreamEnd } from "./event_reader.ts";
 import { GapDetector } from "./gap_detector.ts";
-import { openSubscription } from "./open_subscription.ts";
+import { laggedError, lostError } from "./feed_failures.ts";
 import type { OpenSubscription, SubscribeContext } from "./open_subscription.ts";
 import { resumeStart } from "./resume_start.ts";
-import { subscribeMessage } from "./subscribe_message.ts";
+import { startSubscription } from "./start_subscription.ts";
 import type { ResolvedSubscribe } from "./subscribe_options.ts";
 
 /** Counters of a feed. */
@@ -110,7 +104,7 @@ export class EventFeed implements EventSink {
     const { core } = this.#context;
     const guard = new CallGuard("subscribe", options, core.settings.requestTimeoutMs);
     try {
-      const open = await this.#openAt(this.#options.start, null, guard, undefined);
+      const open = await this.#openAt(this.#options.start, null, guard);
       this.startOffset = open.startOffset;
       this.liveOffset = open.liveOffset;
       core.counters.subscribe.active++;
@@ -240,16 +234,7 @@ export class EventFeed implements EventSink {
   }
 
   #lagged(resumeFrom: bigint | null): void {
-    const next = this.#gaps.next;
-    this.#end(
-      new SubscriptionLaggedError({
-        message: "records were lost on the way",
-        operation: "subscribe",
-        resource: this.resource,
-        resumeFrom: next ?? resumeFrom,
-        lastOffset: next === null ? null : next - 1n,
-      }),
-    );
+    this.#end(laggedError(this.resource, this.#gaps.next, resumeFrom));
   }
 
   async #run(first: OpenSubscription): Promise<void> {
@@ -374,55 +359,30 @@ export class EventFeed implements EventSink {
   }
 
   #lost(next: bigint | null, cause: unknown): void {
-    this.#end(
-      new SubscriptionLostError({
-        message: "the subscription was interrupted and could not be resumed",
-        operation: "subscribe",
-        resource: this.resource,
-        broker: cause instanceof FelixError ? cause.broker : undefined,
-        resumeFrom: next ?? this.liveOffset,
-        cause,
-      }),
-    );
+    this.#end(lostError(this.resource, next ?? this.liveOffset, cause));
   }
 
-  async #openAt(
+  #openAt(
     start: StartPosition,
     hint: BrokerAddress | null,
     guard: CallGuard,
-    policy:
-      | { attempts: number; backoffMs: number; maxBackoffMs: number; deadlineMs: number }
-      | undefined,
+    policy?: ResolvedPolicy,
   ): Promise<OpenSubscription> {
-    const { shard, queueCapacity, onCursorError } = this.#options;
-    const request = (message: SubscribeMessage): Promise<OpenSubscription> =>
-      openSubscription(this.#context, {
-        message,
-        route: this.#route,
-        shard,
-        hint,
-        guard,
-        ...(policy === undefined ? {} : { policy }),
-      });
-    await guard.wait(this.#context.fleet.reach().then(() => undefined, () => undefined));
-    try {
-      return await request(subscribeMessage(this.#context, this.origin, start, queueCapacity));
-    } catch (error) {
-      if (!(error instanceof CursorError) || onCursorError === "throw") throw error;
-      const other = onCursorError === "nearest" ? error.available : onCursorError;
-      if (error.available > error.requested) {
+    return startSubscription(this.#context, {
+      origin: this.origin,
+      route: this.#route,
+      options: this.#options,
+      start,
+      hint,
+      guard,
+      ...(policy === undefined ? {} : { policy }),
+      moved: (error) => {
+        this.#gaps.reset();
+        if (error.available <= error.requested) return;
         this.#context.core.counters.subscribe.gaps++;
         this.#countDropped(error.available - error.requested, error.requested);
-      }
-      this.#context.core.hooks.log("warn", "start moved", {
-        stream: this.origin.stream,
-        shard,
-        offset: error.requested,
-        reason: error.code,
-      });
-      this.#gaps.reset();
-      return await request(subscribeMessage(this.#context, this.origin, other, queueCapacity));
-    }
+      },
+    });
   }
 
   #end(failure: FelixError | null): void {

@@ -1,4 +1,5 @@
-// Finds lost and repeated records from their offsets (spec/client.md §7.2). Pure.
+// Finds lost and repeated records from their offsets (spec/client.md §7.2). Pure. One rule:
+// whatever lies between the last offset and the next batch was skipped or lost.
 
 /** What to do with a batch. */
 export type BatchVerdict =

@@ -1,4 +1,5 @@
-// The state machine of spec/client.md §7.2.
+// The state machine of spec/client.md §7.2. Every offset is delivered, dropped, skipped or
+// repeated: the property adds them up.
 
 import { assertEquals } from "@std/assert";
 import fc from "fast-check";

@@ -1,4 +1,5 @@
-// Where a subscription that was interrupted starts again (spec/client.md §7.3). Pure.
+// Where a subscription that was interrupted starts again (spec/client.md §7.3). Pure. Asking for
+// too much is harmless (duplicates are thrown away), asking for too little loses.
 
 import type { StartPosition } from "../types.ts";
 

@@ -1,4 +1,5 @@
-// Where an interrupted subscription goes on (spec/client.md §7.3).
+// Where an interrupted subscription goes on (spec/client.md §7.3). Each case is one way of having
+// been interrupted.
 
 import { assertEquals } from "@std/assert";
 import { resumeStart } from "./resume_start.ts";

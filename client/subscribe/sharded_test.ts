@@ -1,4 +1,5 @@
-// Subscriptions to several shards (spec/client.md §8; `sharded.*` of §22, trap 9 of §23).
+// Subscriptions to several shards (spec/client.md §8; `sharded.*` of §22, trap 9 of §23). A stream
+// of several shards in memory stands behind the broker.
 
 import { assert, assertEquals, assertRejects } from "@std/assert";
 import { InvalidArgumentError, NotFoundError } from "../failure/classes.ts";

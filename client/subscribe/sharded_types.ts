@@ -1,4 +1,5 @@
-// What a subscription to several shards takes and gives (spec/client.md §8).
+// What a subscription to several shards takes and gives (spec/client.md §8). Positions and
+// checkpoints are plain values that an application can keep anywhere.
 
 import type { FelixError } from "../failure/felix_error.ts";
 import type { CallOptions, Offset } from "../types.ts";

@@ -1,4 +1,5 @@
-// What `subscribe` takes, and its defaults (spec/client.md §7).
+// What `subscribe` takes, and its defaults (spec/client.md §7). Refused before anything is asked of
+// a broker: what cannot be meant.
 
 import { InvalidArgumentError } from "../failure/classes.ts";
 import type { CallOptions, StartPosition } from "../types.ts";

@@ -1,4 +1,5 @@
-// All subscriptions of one client: opens them and ends them with it.
+// All subscriptions of one client: opens them and ends them with it. One that ends leaves the set,
+// so that nothing is kept for it.
 
 import { ClosedError } from "../failure/classes.ts";
 import type { Route } from "../routing/route.ts";

@@ -1,4 +1,5 @@
-// One stream of a scripted broker: what the client sent on it, and means to answer anything.
+// One stream of a scripted broker: what the client sent on it, and means to answer anything. Every
+// answer is one write, in the order given; failed writes are nobody's business.
 
 import { ByteWriter, encodeMessage, encodePublishAck, FrameReader } from "@felix/wire";
 import type { AuthMessage, ErrorCode, Message, PublishAck, RetryClass } from "@felix/wire";

@@ -1,4 +1,5 @@
 // What tests of the client share: connecting to a scripted broker, and waiting for something.
+// Waiting always polls with a generous deadline; nothing depends on speed.
 
 import { assert } from "@std/assert";
 import { connect } from "../client.ts";

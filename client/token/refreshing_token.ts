@@ -11,7 +11,7 @@ export interface RefreshingTokenOptions {
   readonly fetch: (options: { signal: AbortSignal }) => Promise<string>;
   /** Token to begin with. */
   readonly initial?: string;
-  /** Milliseconds until a failed fetch is tried again while the held token is valid; default 5000. */
+  /** Milliseconds until a failed fetch is tried again while the token is valid; default 5000. */
   readonly retryAfterMs?: number;
   /** Milliseconds since the Unix epoch; default `Date.now`. */
   readonly now?: () => number;
@@ -117,7 +117,10 @@ class RefreshingToken implements TokenProvider {
  * import { refreshingToken } from "@felix/client/tokens";
  *
  * const provider = refreshingToken({
- *   fetch: async ({ signal }) => await (await fetch("https://login.example/token", { signal })).text(),
+ *   fetch: async ({ signal }) => {
+ *     const answer = await fetch("https://login.example/token", { signal });
+ *     return await answer.text();
+ *   },
  * });
  * ```
  */

@@ -1,3 +1,6 @@
+// When tokens are fetched, shared, kept and dropped (spec/client.md §14). The clock is the test's
+// own; nothing here waits.
+
 import { assert, assertEquals, assertRejects } from "@std/assert";
 import { refreshingToken } from "./refreshing_token.ts";
 import { tokenLife } from "./token_life.ts";

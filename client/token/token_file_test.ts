@@ -1,3 +1,6 @@
+// Tokens from a file that is rotated (spec/client.md §14). The clock is the test's own; the files
+// lie in a directory that goes away with the test.
+
 import { assertEquals, assertRejects } from "@std/assert";
 import { join } from "@std/path";
 import { tokenFile } from "./token_file.ts";
