@@ -21,6 +21,7 @@ import type { ConnectOptions } from "./options.ts";
 import { Publisher } from "./publish/publisher.ts";
 import { Queries } from "./routing/queries.ts";
 import { Routes } from "./routing/routes.ts";
+import { TurnClock } from "./turn_clock.ts";
 import { backgroundInterval, monotonicMs } from "./runtime/deno.ts";
 import { resolveSettings } from "./settings.ts";
 import type { Settings } from "./settings.ts";
@@ -38,6 +39,7 @@ const SWEEP_MS = 250;
 const DISCOVERY_MS = 60_000;
 
 class Core implements ClientCore {
+  readonly clock: TurnClock = new TurnClock();
   readonly random = Math.random;
   closed = false;
   #requestId = 0;

@@ -54,20 +54,41 @@ export function encodeBase64(value: Uint8Array, into: Uint8Array, at: number): n
   return at + 4;
 }
 
+/** Bytes that the base64 in `bytes` from `start` to `end` stands for; -1 = it cannot be base64. */
+export function decodedLength(bytes: Uint8Array, start: number, end: number): number {
+  const length = end - start;
+  if (length === 0) return 0;
+  if (length % 4 !== 0) return -1;
+  const padding = bytes[end - 1] !== PAD ? 0 : bytes[end - 2] !== PAD ? 1 : 2;
+  return length / 4 * 3 - padding;
+}
+
 /** Reads the base64 in `bytes` from `start` to `end`; `null` = it is not canonical. */
 export function decodeBase64(bytes: Uint8Array, start: number, end: number): Uint8Array | null {
-  const length = end - start;
-  if (length === 0) return new Uint8Array(0);
-  if (length % 4 !== 0) return null;
-  const padding = bytes[end - 1] !== PAD ? 0 : bytes[end - 2] !== PAD ? 1 : 2;
-  const size = length / 4 * 3 - padding;
-  if (length >= LONG_BYTES) return decodeLong(bytes.subarray(start, end), size);
+  const size = decodedLength(bytes, start, end);
+  if (size < 0) return null;
   const value = new Uint8Array(size);
+  return decodeBase64Into(bytes, start, end, value) ? value : null;
+}
+
+/**
+ * Reads base64 into `value`, which is as long as `decodedLength` says; `false` = it is not
+ * canonical, and `value` holds anything.
+ */
+export function decodeBase64Into(
+  bytes: Uint8Array,
+  start: number,
+  end: number,
+  value: Uint8Array,
+): boolean {
+  const length = end - start;
+  if (length >= LONG_BYTES) return decodeLong(bytes.subarray(start, end), value);
+  const rest = value.length % 3;
   let at = 0;
   let from = start;
   // One letter that is none makes everything negative: one check at the end is enough.
   let all = 0;
-  for (const whole = padding === 0 ? end : end - 4; from < whole; from += 4) {
+  for (const whole = rest === 0 ? end : end - 4; from < whole; from += 4) {
     const group = FIRST[bytes[from]!]! | SECOND[bytes[from + 1]!]! | THIRD[bytes[from + 2]!]! |
       FOURTH[bytes[from + 3]!]!;
     all |= group;
@@ -76,27 +97,33 @@ export function decodeBase64(bytes: Uint8Array, start: number, end: number): Uin
     value[at + 2] = group;
     at += 3;
   }
-  if (all < 0) return null;
-  if (padding === 0) return value;
+  if (all < 0) return false;
+  if (rest === 0) return true;
   const group = FIRST[bytes[from]!]! | SECOND[bytes[from + 1]!]! |
-    (padding === 1 ? THIRD[bytes[from + 2]!]! : 0);
-  if (group < 0 || (group & (padding === 1 ? 0xff : 0xffff)) !== 0) return null;
+    (rest === 2 ? THIRD[bytes[from + 2]!]! : 0);
+  if (group < 0 || (group & (rest === 2 ? 0xff : 0xffff)) !== 0) return false;
   value[at] = group >> 16;
-  if (padding === 1) value[at + 1] = group >> 8;
-  return value;
+  if (rest === 2) value[at + 1] = group >> 8;
+  return true;
 }
 
-interface Base64Decoder {
-  fromBase64(text: string, options: { lastChunkHandling: "strict" }): Uint8Array;
+interface Base64Target {
+  setFromBase64(
+    text: string,
+    options: { lastChunkHandling: "strict" },
+  ): { readonly read: number; readonly written: number };
 }
 
-function decodeLong(text: Uint8Array, size: number): Uint8Array | null {
+function decodeLong(text: Uint8Array, value: Uint8Array): boolean {
+  // The runtime passes over white space, which is not canonical; nothing else makes it read as
+  // much text for fewer bytes.
   try {
-    const decoder = Uint8Array as unknown as Base64Decoder;
-    const value = decoder.fromBase64(latin1.decode(text), { lastChunkHandling: "strict" });
-    // The runtime passes over white space, which is not canonical.
-    return value.length === size ? value : null;
+    const target = value as unknown as Base64Target;
+    const { read, written } = target.setFromBase64(latin1.decode(text), {
+      lastChunkHandling: "strict",
+    });
+    return read === text.length && written === value.length;
   } catch {
-    return null;
+    return false;
   }
 }

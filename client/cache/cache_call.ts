@@ -6,7 +6,6 @@ import { OutcomeUnknownError, TimeoutError } from "../failure/classes.ts";
 import { FelixError } from "../failure/felix_error.ts";
 import type { RetryState } from "../link/retrier.ts";
 import type { Route } from "../routing/route.ts";
-import { monotonicMs } from "../runtime/deno.ts";
 import type { CallOptions } from "../types.ts";
 import type { CachePieces } from "./cache_frames.ts";
 
@@ -36,7 +35,7 @@ export interface CacheRequest {
 export class CacheCall implements RetryState {
   readonly scope: CacheScope;
   readonly request: CacheRequest;
-  readonly startedMs: number = monotonicMs();
+  readonly startedMs: number;
   readonly deadlineMs: number;
   readonly promise: Promise<Uint8Array | null>;
   readonly retrySafe = true;
@@ -46,6 +45,8 @@ export class CacheCall implements RetryState {
   /** Where the value begins in its answer, less what the request id needs. */
   keyEnd = 0;
   sentMs = 0;
+  /** Its number on the stream it was sent on. */
+  requestId = 0;
   /** Whether it went to a remembered owner. */
   viaOwner = false;
   /** Its shard; 0 where it does not matter. */
@@ -66,10 +67,12 @@ export class CacheCall implements RetryState {
     request: CacheRequest,
     options: CallOptions,
     defaultTimeoutMs: number,
+    nowMs: number,
     settled: (call: CacheCall, value: Uint8Array | null | undefined) => void,
   ) {
     this.scope = scope;
     this.request = request;
+    this.startedMs = nowMs;
     this.deadlineMs = this.startedMs + (options.timeoutMs ?? defaultTimeoutMs);
     this.#settled = settled;
     this.promise = new Promise((resolve, reject) => {

@@ -11,7 +11,6 @@ import type { Fleet } from "../link/fleet.ts";
 import { endedAtOnce } from "../link/link.ts";
 import { asFelixError, judge } from "../link/retrier.ts";
 import type { Routes } from "../routing/routes.ts";
-import { monotonicMs } from "../runtime/deno.ts";
 import type { CallOptions } from "../types.ts";
 import { CacheCall } from "./cache_call.ts";
 import type { CacheRequest, CacheScope } from "./cache_call.ts";
@@ -71,7 +70,14 @@ export class CacheEngine implements CacheStreamHost {
     if (options.signal?.aborted) return Promise.reject(options.signal.reason);
     const { settings, counters } = this.#core;
     const timeoutMs = settings.requestTimeoutMs;
-    const call = new CacheCall(scope, request, options, timeoutMs, this.#settled);
+    const call = new CacheCall(
+      scope,
+      request,
+      options,
+      timeoutMs,
+      this.#core.clock.now(),
+      this.#settled,
+    );
     counters.cache.requests++;
     if (this.#inflight >= settings.cacheInflight) this.#waiting.push(call);
     else this.#admit(call);
@@ -155,7 +161,7 @@ export class CacheEngine implements CacheStreamHost {
 
   #send(call: CacheCall, stream: CacheStream): void {
     if (this.#parked.size > 0) this.#parked.delete(call);
-    const nowMs = call.attempts === 0 ? call.startedMs : monotonicMs();
+    const nowMs = call.attempts === 0 ? call.startedMs : this.#core.clock.now();
     stream.send(call, this.#core.nextRequestId(), nowMs);
   }
 

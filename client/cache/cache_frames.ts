@@ -2,11 +2,28 @@
 // because a cache call must cost next to nothing, requests are put together from pieces encoded
 // once per cache, and the usual answers are read in place. The rest goes through the codec.
 
-import { beginFrame, endFrame } from "@felix/wire";
+import {
+  base64Length,
+  beginFrame,
+  decodeBase64Into,
+  decodedLength,
+  encodeBase64,
+  endFrame,
+} from "@felix/wire";
 import type { ByteWriter } from "@felix/wire";
+import type { ValueSlab } from "./value_slab.ts";
 
 const encoder = new TextEncoder();
-const latin1 = new TextDecoder("latin1");
+
+const OK_PREFIX = encoder.encode('{"type":"cache_ok","request_id":');
+const VALUE_TYPE = encoder.encode('{"type":"cache_value",');
+const ID_MEMBER = encoder.encode(',"request_id":');
+const VALUE_MEMBER = encoder.encode(',"value":');
+const TTL_NULL = ',"ttl_ms":null}';
+const QUOTE = 0x22;
+const BACKSLASH = 0x5c;
+const CLOSE = 0x7d;
+const ZERO = 0x30;
 
 /** The constant parts of one cache's messages. */
 export class CachePieces {
@@ -30,7 +47,35 @@ export class CachePieces {
 
 /** Appends `key` as a JSON string; answers how many bytes it took. */
 function appendKey(out: ByteWriter, key: string): number {
-  return out.utf8(JSON.stringify(key));
+  const { length } = key;
+  out.ensure(length + 2);
+  const { buffer } = out;
+  let at = out.length;
+  buffer[at++] = QUOTE;
+  for (let index = 0; index < length; index++) {
+    const unit = key.charCodeAt(index);
+    // Anything that JSON escapes or UTF-8 widens takes the general way.
+    if (unit < 0x20 || unit > 0x7e || unit === QUOTE || unit === BACKSLASH) {
+      return out.utf8(JSON.stringify(key));
+    }
+    buffer[at++] = unit;
+  }
+  buffer[at++] = QUOTE;
+  out.length = at;
+  return length + 2;
+}
+
+/** Appends a request id: a safe integer, 0 or more. */
+function appendId(out: ByteWriter, id: number): void {
+  let digits = 1;
+  for (let rest = id; rest >= 10; rest = Math.floor(rest / 10)) digits++;
+  out.ensure(digits);
+  for (let at = out.length + digits - 1, rest = id; at >= out.length; at--) {
+    const next = Math.floor(rest / 10);
+    out.buffer[at] = ZERO + (rest - next * 10);
+    rest = next;
+  }
+  out.length += digits;
 }
 
 /** Appends a `cache_get` or `cache_delete`; answers the bytes of its key. */
@@ -43,7 +88,9 @@ export function appendKeyRequest(
   const start = beginFrame(out, 0);
   out.bytes(piece);
   const keyBytes = appendKey(out, key);
-  out.ascii(`,"request_id":${requestId}}`);
+  out.bytes(ID_MEMBER);
+  appendId(out, requestId);
+  out.u8(CLOSE);
   endFrame(out, start);
   return keyBytes;
 }
@@ -57,20 +104,17 @@ export function appendPut(
   const start = beginFrame(out, 0);
   out.bytes(piece);
   const keyBytes = appendKey(out, put.key);
-  out.ascii(',"value":"');
-  out.ascii(put.value.toBase64());
-  out.ascii(`","request_id":${put.requestId},"ttl_ms":${put.ttlMs}}`);
+  out.bytes(VALUE_MEMBER);
+  out.ensure(base64Length(put.value.length) + 2);
+  out.u8(QUOTE);
+  out.length = encodeBase64(put.value, out.buffer, out.length);
+  out.u8(QUOTE);
+  out.bytes(ID_MEMBER);
+  appendId(out, put.requestId);
+  out.ascii(put.ttlMs === null ? TTL_NULL : `,"ttl_ms":${put.ttlMs}}`);
   endFrame(out, start);
   return keyBytes;
 }
-
-const OK_PREFIX = encoder.encode('{"type":"cache_ok","request_id":');
-const VALUE_TYPE = encoder.encode('{"type":"cache_value",');
-const ID_MEMBER = encoder.encode(',"request_id":');
-const VALUE_MEMBER = encoder.encode(',"value":');
-const QUOTE = 0x22;
-const CLOSE = 0x7d;
-const ZERO = 0x30;
 
 function matches(bytes: Uint8Array, at: number, wanted: Uint8Array): boolean {
   if (at < 0 || at + wanted.length > bytes.length) return false;
@@ -117,15 +161,14 @@ export function quickValue(
   payload: Uint8Array,
   keyEnd: number,
   position: number,
+  slab: ValueSlab,
 ): Uint8Array | null | undefined {
   if (!matches(payload, keyEnd, VALUE_MEMBER)) return undefined;
   const start = keyEnd + VALUE_MEMBER.length;
   if (position - start === 4 && payload[start] === 0x6e) return null;
   if (payload[start] !== QUOTE || payload[position - 1] !== QUOTE) return undefined;
-  const text = latin1.decode(payload.subarray(start + 1, position - 1));
-  try {
-    return Uint8Array.fromBase64(text, { lastChunkHandling: "strict" });
-  } catch {
-    return undefined;
-  }
+  const size = decodedLength(payload, start + 1, position - 1);
+  if (size < 0) return undefined;
+  const value = slab.take(size);
+  return decodeBase64Into(payload, start + 1, position - 1, value) ? value : undefined;
 }

@@ -1,6 +1,7 @@
 // The short cuts for cache frames against the codec they stand in for. The codec is the reference:
 // whatever it writes or reads, the short cuts must too.
 
+import { ValueSlab } from "./value_slab.ts";
 import { assertEquals } from "@std/assert";
 import fc from "fast-check";
 import { ByteWriter, decodeFrame, decodeMessage, encodeMessage } from "@felix/wire";
@@ -62,7 +63,12 @@ Deno.test("answers are read as the codec reads them", () => {
       const { payload } = decodeFrame(frame(message));
       const answer = glance(payload, { kind: "other", id: 0, position: 0 });
       assertEquals([answer.kind, answer.id], ["value", n]);
-      const read = quickValue(payload, pieces.valuePrefixBytes + keyBytes, answer.position);
+      const read = quickValue(
+        payload,
+        pieces.valuePrefixBytes + keyBytes,
+        answer.position,
+        new ValueSlab(),
+      );
       assertEquals(read, bytes);
     }),
   );
@@ -94,7 +100,10 @@ Deno.test("an answer that is laid out otherwise is not misread", () => {
   const answer = glance(payload, { kind: "other", id: 0, position: 0 });
   assertEquals(answer.kind, "value");
   const pieces = new CachePieces("t", "n", "c");
-  assertEquals(quickValue(payload, pieces.valuePrefixBytes + 3, answer.position), undefined);
+  assertEquals(
+    quickValue(payload, pieces.valuePrefixBytes + 3, answer.position, new ValueSlab()),
+    undefined,
+  );
   const message = decodeMessage(payload);
   assertEquals(message.type === "cache_value" && message.value, new TextEncoder().encode("v"));
   const bad = new TextEncoder().encode(
@@ -102,5 +111,8 @@ Deno.test("an answer that is laid out otherwise is not misread", () => {
       '"value":"d===","request_id":5}',
   );
   const seen = glance(bad, { kind: "other", id: 0, position: 0 });
-  assertEquals(quickValue(bad, pieces.valuePrefixBytes + 3, seen.position), undefined);
+  assertEquals(
+    quickValue(bad, pieces.valuePrefixBytes + 3, seen.position, new ValueSlab()),
+    undefined,
+  );
 });

@@ -1,6 +1,8 @@
 // One stream that carries cache requests, many at a time. Answers are matched by request id; an
 // `error` names none and answers the oldest request (spec/wire.md §4.2).
 
+import { Deque } from "../deque.ts";
+import { ValueSlab } from "./value_slab.ts";
 import { decodeMessage } from "@felix/wire";
 import { errorFromRefusal } from "../failure/broker_failure.ts";
 import { ConnectionError, ProtocolError, UnsupportedError } from "../failure/classes.ts";
@@ -30,7 +32,9 @@ export class CacheStream implements ChannelUser {
   readonly channel: Channel;
   readonly #host: CacheStreamHost;
   readonly #link: Link;
-  readonly #pending = new Map<number, CacheCall>();
+  /** In the order they were sent, which is the order of their answers. */
+  readonly #pending = new Deque<CacheCall>();
+  readonly #slab = new ValueSlab();
   readonly #answer: QuickAnswer = { kind: "other", id: 0, position: 0 };
   /** Whether the last frame was a refusal: an end right behind it left the rest untouched. */
   #refusedLast = false;
@@ -71,13 +75,14 @@ export class CacheStream implements ChannelUser {
       })
       : appendKeyRequest(out, pieces[request.kind], request.key, requestId);
     call.keyEnd = pieces.valuePrefixBytes + keyBytes;
-    this.#pending.set(requestId, call);
+    call.requestId = requestId;
+    this.#pending.push(call);
     this.channel.flushSoon();
   }
 
   /** Ends requests whose time is over, and the stream when it is stuck. */
   sweep(nowMs: number): void {
-    for (const call of this.#pending.values()) {
+    for (const call of this.#pending) {
       if (nowMs - call.sentMs < this.#host.stallMs) {
         call.expire(nowMs);
         continue;
@@ -104,7 +109,7 @@ export class CacheStream implements ChannelUser {
       return call.succeed(null);
     }
     if (call.request.kind === "put") throw this.#unexpected("cache_value", call);
-    const value = quickValue(payload, call.keyEnd, answer.position);
+    const value = quickValue(payload, call.keyEnd, answer.position, this.#slab);
     if (value !== undefined) return call.succeed(value);
     const message = decodeMessage(payload);
     if (message.type !== "cache_value") throw this.#unexpected(message.type, call);
@@ -112,8 +117,7 @@ export class CacheStream implements ChannelUser {
   }
 
   onEnd(cause: unknown): void {
-    const owed = [...this.#pending.values()];
-    this.#pending.clear();
+    const owed = this.#pending.takeAll();
     const untouched = cause === null && this.#refusedLast;
     if (owed.length > 0 && !untouched) this.channel.distrust();
     this.#host.ended(this);
@@ -125,7 +129,9 @@ export class CacheStream implements ChannelUser {
 
   #take(id: number): CacheCall {
     this.#refusedLast = false;
-    const call = this.#pending.get(id);
+    const first = this.#pending.peek();
+    if (first !== undefined && first.requestId === id) return this.#pending.shift()!;
+    const call = [...this.#pending].find((pending) => pending.requestId === id);
     if (call === undefined) {
       throw new ProtocolError({
         message: `an answer to cache request ${id}, which was not asked`,
@@ -133,7 +139,7 @@ export class CacheStream implements ChannelUser {
         broker: this.broker,
       });
     }
-    this.#pending.delete(id);
+    this.#pending.remove(call);
     return call;
   }
 
@@ -142,9 +148,8 @@ export class CacheStream implements ChannelUser {
     const message = decodeMessage(payload);
     switch (message.type) {
       case "error": {
-        const oldest = this.#pending.keys().next();
-        if (oldest.done) throw this.#unexpected("error", undefined);
-        const call = this.#take(oldest.value);
+        const call = this.#pending.shift();
+        if (call === undefined) throw this.#unexpected("error", undefined);
         this.#refusedLast = true;
         const refusal = refusalOf(message);
         // Without a code nothing proves that the broker is well (spec/client.md §12.5).
@@ -155,7 +160,7 @@ export class CacheStream implements ChannelUser {
         return;
       }
       case "unsupported": {
-        const call = this.#take(Number(message.request_id ?? this.#pending.keys().next().value));
+        const call = this.#take(Number(message.request_id ?? this.#pending.peek()?.requestId));
         return call.fail(
           new UnsupportedError({
             message: `the broker does not know ${message.request_type}`,

@@ -5,6 +5,7 @@ import type { HookRunner } from "../hooks.ts";
 import type { Counters } from "../metrics.ts";
 import type { Settings } from "../settings.ts";
 import type { TokenProvider } from "../token/token_provider.ts";
+import type { TurnClock } from "../turn_clock.ts";
 
 /** The shared parts of one client. */
 export interface ClientCore {
@@ -12,6 +13,8 @@ export interface ClientCore {
   readonly counters: Counters;
   readonly hooks: HookRunner;
   readonly tokens: TokenProvider;
+  /** The time, as calls need it. */
+  readonly clock: TurnClock;
   /** Uniform in `[0, 1)`. */
   readonly random: () => number;
   /** The next request number; one counter for all requests but publishes. */

@@ -7,7 +7,6 @@ import { watchCall } from "../call_guard.ts";
 import { OutcomeUnknownError, TimeoutError } from "../failure/classes.ts";
 import { FelixError } from "../failure/felix_error.ts";
 import type { RetryState } from "../link/retrier.ts";
-import { monotonicMs } from "../runtime/deno.ts";
 import type { PublishLane } from "./publish_lane.ts";
 import type { PublishOptions, PublishResult } from "./publish_options.ts";
 import type { StreamScope } from "./stream_scope.ts";
@@ -32,7 +31,7 @@ export class PublishCall implements BudgetWaiter, RetryState {
   /** As on the wire; 0 = unanswered. */
   readonly ack: 0 | 1 | 2;
   readonly budgetBytes: number;
-  readonly startedMs: number = monotonicMs();
+  readonly startedMs: number;
   readonly deadlineMs: number;
   readonly idempotent: boolean;
   readonly retrySafe: boolean;
@@ -65,11 +64,13 @@ export class PublishCall implements BudgetWaiter, RetryState {
     budgetBytes: number;
     options: PublishOptions;
     defaultTimeoutMs: number;
+    nowMs: number;
   }) {
     const { options } = init;
     this.#owner = init.owner;
     this.operation = init.operation;
     this.scope = init.scope;
+    this.startedMs = init.nowMs;
     this.payloads = init.payloads;
     this.key = init.key;
     this.ack = init.ack;

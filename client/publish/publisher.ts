@@ -95,6 +95,7 @@ export class Publisher implements CallOwner, LaneHost, WriterHost {
       budgetBytes: bytes + HEADER_BYTES,
       options,
       defaultTimeoutMs: settings.requestTimeoutMs,
+      nowMs: this.#core.clock.now(),
     });
     counters.publish.requests++;
     counters.publish.records += payloads.length;
