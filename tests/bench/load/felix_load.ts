@@ -30,6 +30,7 @@ async function keepInFlight(
   inFlight: number,
   more: (now: number) => boolean,
   call: (index: number) => Promise<unknown>,
+  isRight: (answer: unknown) => boolean = () => true,
 ): Promise<LoadResult> {
   const samples = new Samples();
   const started = performance.now();
@@ -37,7 +38,7 @@ async function keepInFlight(
   let completed = 0;
   const worker = async (): Promise<void> => {
     for (let now = performance.now(); more(now);) {
-      await call(next++);
+      if (!isRight(await call(next++))) throw new TypeError("a wrong answer");
       completed++;
       const ended = performance.now();
       samples.add(ended - now);
@@ -79,13 +80,16 @@ function acked(stream: StreamHandle, cell: AckedCell, durationMs: number): Promi
 
 function cached(cache: CacheHandle, cell: CacheCell, durationMs: number): Promise<LoadResult> {
   const value = new Uint8Array(cell.payloadBytes).fill(0x61);
-  const call = async (index: number): Promise<void> => {
-    if (cell.operation === "put") return await cache.put(cacheKey(index), value);
-    const key = cell.operation === "get" ? cacheKey(index) : `no-${cacheKey(index)}`;
-    const found = await cache.get(key);
-    if ((found !== null) !== (cell.operation === "get")) throw new TypeError(`wrong for ${key}`);
-  };
-  return keepInFlight(cell.inFlight, forDuration(durationMs), call);
+  const prefix = cell.operation === "miss" ? "no-" : "";
+  const keys = Array.from({ length: KEY_COUNT }, (_, index) => prefix + cacheKey(index));
+  const keyOf = (index: number): string => keys[index % KEY_COUNT]!;
+  if (cell.operation === "put") {
+    const put = (index: number): Promise<void> => cache.put(keyOf(index), value);
+    return keepInFlight(cell.inFlight, forDuration(durationMs), put);
+  }
+  const get = (index: number): Promise<unknown> => cache.get(keyOf(index));
+  const isRight = (found: unknown): boolean => (found !== null) === (cell.operation === "get");
+  return keepInFlight(cell.inFlight, forDuration(durationMs), get, isRight);
 }
 
 async function fillCache(cache: CacheHandle, cell: CacheCell): Promise<void> {
