@@ -36,8 +36,8 @@ export interface EventBatchInput {
   readonly subscriptionId?: bigint;
 }
 
-/** A batch of events as it came in; payloads are views. */
-export interface EventBatch {
+/** What every batch of events says of itself. */
+export interface EventBatchHead {
   /** Subscription of a legacy batch. */
   readonly subscriptionId?: bigint;
   /** Offset of the first event; event i lies at `baseOffset + i`. */
@@ -48,10 +48,24 @@ export interface EventBatch {
   readonly publisher?: string;
   /** Events in the batch. */
   readonly count: number;
+}
+
+/** A batch of events as it came in; payloads are views. */
+export interface EventBatch extends EventBatchHead {
   /** The events, as views. */
   readonly payloads: Uint8Array[];
   /** Append time of every event, microseconds since the Unix epoch. */
   readonly timestamps?: bigint[];
+}
+
+/** A batch of events that has not been taken apart. */
+export interface EventRecords extends EventBatchHead {
+  /** The events back to back: `prefixBytes` bytes, of which the last four are the length, each. */
+  readonly records: Uint8Array;
+  /** 4, or 12 where every event has its append time in front. */
+  readonly prefixBytes: 4 | 12;
+  /** Bytes of the events without what is in front of them. */
+  readonly payloadBytes: number;
 }
 
 /**
@@ -124,10 +138,11 @@ export function writeEventHeader(
 }
 
 /**
- * Decodes an event batch, legacy or shared.
- * @throws {WireError} `incomplete`, `malformed`
+ * Decodes an event batch and leaves its events where they lie: every length is checked, nothing is
+ * taken apart.
+ * @throws {WireError} `incomplete`, `malformed`, `unknown_flags` (skipped without an offset)
  */
-export function decodeEventBatch(flags: number, payload: Uint8Array): EventBatch {
+export function decodeEventRecords(flags: number, payload: Uint8Array): EventRecords {
   const has = (flag: number): boolean => (flags & flag) !== 0;
   const legacy = has(FLAG_BINARY_EVENT_BATCH);
   if (legacy === has(FLAG_BINARY_EVENT_BATCH_SHARED) || has(~SERVED_FLAGS)) {
@@ -158,13 +173,11 @@ export function decodeEventBatch(flags: number, payload: Uint8Array): EventBatch
     throw new WireError("incomplete", "more events than bytes");
   }
   const timed = has(FLAG_EVENT_BATCH_TIMESTAMPS);
-  const timestamps: bigint[] = [];
-  const payloads: Uint8Array[] = [];
+  const prefixBytes = timed ? 12 : 4;
+  const start = at;
   for (let left = count; left > 0; left--) {
-    if (timed) timestamps.push(view.getBigUint64(take(8)));
-    const length = view.getUint32(take(4));
-    const from = take(length);
-    payloads.push(payload.subarray(from, at));
+    const from = take(prefixBytes);
+    take(view.getUint32(from + prefixBytes - 4));
   }
   return {
     ...(subscriptionId === undefined ? {} : { subscriptionId }),
@@ -172,9 +185,28 @@ export function decodeEventBatch(flags: number, payload: Uint8Array): EventBatch
     skippedBefore,
     ...(publisher === undefined ? {} : { publisher }),
     count,
-    payloads,
-    ...(timed ? { timestamps } : {}),
+    records: payload.subarray(start, at),
+    prefixBytes,
+    payloadBytes: at - start - count * prefixBytes,
   };
+}
+
+/**
+ * Decodes an event batch, legacy or shared.
+ * @throws {WireError} `incomplete`, `malformed`, `unknown_flags` (skipped without an offset)
+ */
+export function decodeEventBatch(flags: number, payload: Uint8Array): EventBatch {
+  const { records, prefixBytes, payloadBytes: _, ...batch } = decodeEventRecords(flags, payload);
+  const view = new DataView(records.buffer, records.byteOffset, records.byteLength);
+  const payloads: Uint8Array[] = [];
+  const timestamps: bigint[] = [];
+  for (let at = 0; at < records.length;) {
+    if (prefixBytes === 12) timestamps.push(view.getBigUint64(at));
+    const from = at + prefixBytes;
+    at = from + view.getUint32(from - 4);
+    payloads.push(records.subarray(from, at));
+  }
+  return { ...batch, payloads, ...(prefixBytes === 12 ? { timestamps } : {}) };
 }
 
 const strictUtf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });

@@ -38,34 +38,68 @@ export interface EventOrigin {
   readonly shard: number;
 }
 
+/** The events of a batch, back to back, each behind `prefixBytes` bytes that end in its length. */
+export interface EventRun {
+  readonly records: Uint8Array;
+  readonly prefixBytes: number;
+  readonly count: number;
+  /** Bytes of the events alone. */
+  readonly payloadBytes: number;
+}
+
 /** A batch of events on its way to the application. */
 export interface QueuedBatch {
-  readonly payloads: readonly Uint8Array[];
+  readonly run: EventRun;
   /** Offset of the first payload; `null` on a stream without a log. */
   readonly base: bigint | null;
   readonly skippedBefore: bigint;
   readonly droppedBefore: bigint;
   readonly publisher: string | undefined;
-  /** Payload that comes next. */
+  /** Event that comes next. */
   next: number;
+  /** Where in the run it begins. */
+  at: number;
+}
+
+/** Length of the event whose prefix begins at `at`. */
+export function eventBytes({ records, prefixBytes }: EventRun, at: number): number {
+  const end = at + prefixBytes;
+  return ((records[end - 4]! << 24) | (records[end - 3]! << 16) | (records[end - 2]! << 8) |
+    records[end - 1]!) >>> 0;
+}
+
+/** Where event `index` begins in its run. */
+export function placeOf(run: EventRun, index: number): number {
+  let at = 0;
+  for (let passed = 0; passed < index; passed++) at += run.prefixBytes + eventBytes(run, at);
+  return at;
 }
 
 /** A record as it lies in its batch. */
 export class ReceivedEvent implements FelixEvent {
-  readonly payload: Uint8Array;
   readonly #origin: EventOrigin;
   readonly #batch: QueuedBatch;
   readonly #index: number;
+  /** Its prefix begins here in the batch's run. */
+  readonly #at: number;
+  #payload: Uint8Array | null = null;
 
-  /** Payload `index` of `batch`. */
-  constructor(origin: EventOrigin, batch: QueuedBatch, index: number) {
+  /** Event `index` of `batch`, at `at` in its run. */
+  constructor(origin: EventOrigin, batch: QueuedBatch, index: number, at: number) {
     this.#origin = origin;
     this.#batch = batch;
     this.#index = index;
-    this.payload = batch.payloads[index]!;
+    this.#at = at;
     if (batch.publisher !== undefined) {
       (this as { publisher?: string }).publisher = batch.publisher;
     }
+  }
+
+  get payload(): Uint8Array {
+    if (this.#payload !== null) return this.#payload;
+    const { run } = this.#batch;
+    const start = this.#at + run.prefixBytes;
+    return this.#payload = run.records.subarray(start, start + eventBytes(run, this.#at));
   }
 
   get tenant(): string {

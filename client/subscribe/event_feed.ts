@@ -10,6 +10,7 @@ import type { FelixError } from "../failure/felix_error.ts";
 import type { ResolvedPolicy } from "../retry_policy.ts";
 import type { Route } from "../routing/route.ts";
 import type { CallOptions, StartPosition } from "../types.ts";
+import { placeOf } from "./event.ts";
 import type { EventOrigin } from "./event.ts";
 import { EventQueue } from "./event_queue.ts";
 import { EventReader } from "./event_reader.ts";
@@ -145,33 +146,34 @@ export class EventFeed implements EventSink {
 
   take(incoming: IncomingBatch): boolean {
     if (this.#ended) return false;
-    const { base, payloads } = incoming;
+    const { base, run } = incoming;
     this.#receivedAny = true;
     let next = 0;
     let dropped = 0n;
     if (base !== null) {
-      const verdict = this.#gaps.see(base, payloads.length, incoming.skippedBefore);
+      const verdict = this.#gaps.see(base, run.count, incoming.skippedBefore);
       next = verdict.duplicates;
       if (next > 0) this.stats.duplicatesDiscarded += BigInt(next);
-      if (next === payloads.length) return true;
+      if (next === run.count) return true;
       if (verdict.dropped > 0n) {
         if (!this.#gap(verdict.dropped, base, incoming.skippedBefore)) return false;
         dropped = verdict.dropped;
       }
     }
-    if (this.#overflows(base, payloads.length - next)) return true;
+    if (this.#overflows(base, run.count - next)) return true;
     const { counters } = this.#context.core;
     const bytes = this.queue.push({
-      payloads,
+      run,
       base,
       next,
+      at: placeOf(run, next),
       skippedBefore: next === 0 ? incoming.skippedBefore : 0n,
       droppedBefore: dropped + this.#untold,
       publisher: incoming.publisher,
     });
     this.#untold = 0n;
     this.#lastBase = base;
-    counters.subscribe.events += payloads.length - next;
+    counters.subscribe.events += run.count - next;
     counters.subscribe.bytes += bytes;
     this.onChange();
     return true;

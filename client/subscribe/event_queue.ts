@@ -2,7 +2,7 @@
 // bytes. Its owner decides what happens when it is full.
 
 import { Deque } from "../deque.ts";
-import { ReceivedEvent } from "./event.ts";
+import { eventBytes, ReceivedEvent } from "./event.ts";
 import type { EventOrigin, QueuedBatch } from "./event.ts";
 
 /** A bounded queue of events. */
@@ -44,12 +44,10 @@ export class EventQueue {
 
   /** Puts a batch in; answers its payload bytes. */
   push(batch: QueuedBatch): number {
-    const { payloads } = batch;
-    let bytes = 0;
-    for (let index = batch.next; index < payloads.length; index++) {
-      bytes += payloads[index]!.length;
-    }
-    this.#events += payloads.length - batch.next;
+    const { run, next, at } = batch;
+    const events = run.count - next;
+    const bytes = run.records.length - at - events * run.prefixBytes;
+    this.#events += events;
     this.#bytes += bytes;
     if (this.#current === null) this.#current = batch;
     else this.#batches.push(batch);
@@ -60,11 +58,13 @@ export class EventQueue {
   take(): ReceivedEvent | undefined {
     const batch = this.#current;
     if (batch === null) return undefined;
-    const index = batch.next++;
-    const event = new ReceivedEvent(this.#origin, batch, index);
+    const { run, at } = batch;
+    const event = new ReceivedEvent(this.#origin, batch, batch.next++, at);
+    const bytes = eventBytes(run, at);
+    batch.at = at + run.prefixBytes + bytes;
     this.#events--;
-    this.#bytes -= event.payload.length;
-    if (batch.next === batch.payloads.length) this.#current = this.#batches.shift() ?? null;
+    this.#bytes -= bytes;
+    if (batch.next === run.count) this.#current = this.#batches.shift() ?? null;
     return event;
   }
 

@@ -4,7 +4,8 @@
 
 import {
   assertKnownFlags,
-  decodeEventBatch,
+  ByteWriter,
+  decodeEventRecords,
   decodeMessage,
   FLAG_BINARY_EVENT_BATCH,
   FLAG_BINARY_EVENT_BATCH_SHARED,
@@ -15,11 +16,12 @@ import { ProtocolError } from "../failure/classes.ts";
 import type { FelixError } from "../failure/felix_error.ts";
 import type { EventStream } from "../link/event_router.ts";
 import { refusalOf } from "../link/refusal.ts";
+import type { EventRun } from "./event.ts";
 import { PayloadSlab } from "./payload_slab.ts";
 
 /** A batch as it came in. */
 export interface IncomingBatch {
-  readonly payloads: readonly Uint8Array[];
+  readonly run: EventRun;
   readonly base: bigint | null;
   readonly skippedBefore: bigint;
   readonly publisher: string | undefined;
@@ -111,13 +113,13 @@ export class EventReader {
       return this.#message(payload, sink);
     }
     if (this.#keeps) this.#viewsOut = true;
-    const batch = decodeEventBatch(flags, this.#keeps ? payload : this.#slab.copy(payload));
+    const batch = decodeEventRecords(flags, this.#keeps ? payload : this.#slab.copy(payload));
     if (batch.subscriptionId !== undefined && batch.subscriptionId !== this.#id) {
       throw this.#protocol(`a batch of subscription ${batch.subscriptionId}, not ${this.#id}`);
     }
-    if (batch.payloads.length === 0) return null;
+    if (batch.count === 0) return null;
     const taken = sink.take({
-      payloads: batch.payloads,
+      run: batch,
       base: batch.baseOffset ?? null,
       skippedBefore: batch.skippedBefore,
       publisher: batch.publisher,
@@ -157,11 +159,23 @@ export class EventReader {
     sink: EventSink,
   ): StreamEnd | null {
     if (payloads.length === 0) return null;
-    const batch = { payloads, base: base ?? null, skippedBefore: 0n, publisher: undefined };
-    return sink.take(batch) ? null : { kind: "stopped" };
+    const batch = { base: base ?? null, skippedBefore: 0n, publisher: undefined };
+    return sink.take({ ...batch, run: runOf(payloads) }) ? null : { kind: "stopped" };
   }
 
   #protocol(message: string, cause?: unknown): ProtocolError {
     return new ProtocolError({ message, operation: "subscribe", broker: this.#broker, cause });
   }
+}
+
+/** Events that came one by one, laid out as those of a batch are. */
+function runOf(payloads: readonly Uint8Array[]): EventRun {
+  const out = new ByteWriter();
+  for (const payload of payloads) {
+    out.u32(payload.length);
+    out.bytes(payload);
+  }
+  const records = out.written();
+  const payloadBytes = records.length - 4 * payloads.length;
+  return { records, prefixBytes: 4, count: payloads.length, payloadBytes };
 }
