@@ -176,9 +176,11 @@ export function decodeEventRecords(flags: number, payload: Uint8Array): EventRec
   const prefixBytes = timed ? 12 : 4;
   const start = at;
   for (let left = count; left > 0; left--) {
-    const from = take(prefixBytes);
-    take(view.getUint32(from + prefixBytes - 4));
+    at += prefixBytes;
+    if (at > payload.length) throw new WireError("incomplete", "the batch is cut short");
+    at += view.getUint32(at - 4);
   }
+  if (at > payload.length) throw new WireError("incomplete", "the batch is cut short");
   return {
     ...(subscriptionId === undefined ? {} : { subscriptionId }),
     ...(baseOffset === undefined ? {} : { baseOffset }),

@@ -9,7 +9,7 @@ import type { BrokerContext } from "./context.ts";
 import type { Peer } from "./negotiation.ts";
 import type { Outbox } from "./outbox.ts";
 import { MAX_RECORD_BYTES } from "./publisher.ts";
-import { QuickCache, QuickRequest } from "./quick_cache.ts";
+import { QuickCache } from "./quick_cache.ts";
 import { cacheNotFound, encodeError, REFUSAL } from "./refusal.ts";
 import type { Refusal } from "./refusal.ts";
 
@@ -31,7 +31,6 @@ export class CacheRequests {
   #mayRead = false;
   #mayWrite = false;
   #quick: QuickCache | null = null;
-  readonly #request = new QuickRequest();
 
   constructor(context: BrokerContext, peer: Peer, outbox: Outbox) {
     this.#context = context;
@@ -42,7 +41,7 @@ export class CacheRequests {
   /** Serves a request that can be read in place; `false` = decode it and call `serve`. */
   serveQuick(payload: Uint8Array): boolean {
     const quick = this.#quick;
-    const request = this.#request;
+    const request = this.#context.quickRequest;
     const cache = this.#cache;
     if (quick === null || cache?.active !== true || !quick.read(payload, request)) return false;
     const { operation, key, value } = request;

@@ -7,6 +7,7 @@ import type { BrokerLog } from "../log/broker_log.ts";
 import type { BrokerMetrics } from "../metrics/counters.ts";
 import type { PublishPipeline } from "../core/mod.ts";
 import type { WriterPool } from "./outbox.ts";
+import type { QuickRequest } from "./quick_cache.ts";
 import type { TurnQueue } from "./turn.ts";
 
 /** The parts of a running broker that its sessions use. */
@@ -19,6 +20,8 @@ export interface BrokerContext {
   readonly pipeline: PublishPipeline;
   readonly turn: TurnQueue;
   readonly writers: WriterPool;
+  /** Used within one turn only. */
+  readonly quickRequest: QuickRequest;
   /** Monotonic milliseconds. */
   nowMs(): number;
   /** Milliseconds since the Unix epoch. */

@@ -2,7 +2,14 @@
 // bytes, so these are compared instead of parsed, and the answer is put together from pieces. What
 // does not look exactly like that goes through the codec and means the same (spec/wire.md §4.6).
 
-import { base64Length, beginFrame, decodeBase64, encodeBase64, endFrame } from "@felix/wire";
+import {
+  base64Length,
+  beginFrame,
+  decodeBase64Into,
+  decodedLength,
+  encodeBase64,
+  endFrame,
+} from "@felix/wire";
 import type { ByteWriter } from "@felix/wire";
 
 const encoder = new TextEncoder();
@@ -16,14 +23,19 @@ const CLOSE = 0x7d;
 
 /** Longest key read in place: a longer one costs enough to make the codec's share small. */
 const MAX_KEY_BYTES = 256;
+/** Larger values are decoded into memory of their own. */
+const MAX_SCRATCH_BYTES = 64 * 1024;
 /** Digits of a request id that is surely below 2^64. */
 const MAX_ID_DIGITS = 19;
 
 /** The operations that are read in place. */
 export type QuickOperation = "get" | "put" | "delete";
 
-/** A request read in place; reused from one request to the next. */
+/** A request read in place; one for all streams, because a request is served at once. */
 export class QuickRequest {
+  /** Where the values of puts are decoded; whoever stores one copies it. */
+  #scratch: Uint8Array = new Uint8Array(4096);
+
   operation: QuickOperation = "get";
   key = "";
   /** Where the key's text lies in the payload. */
@@ -32,8 +44,15 @@ export class QuickRequest {
   /** Where the digits of the request id lie. */
   idStart = 0;
   idEnd = 0;
-  /** The value of a put. */
+  /** The value of a put; valid until the next request. */
   value: Uint8Array | null = null;
+
+  /** Room for a value of `bytes` bytes. */
+  room(bytes: number): Uint8Array {
+    if (bytes > MAX_SCRATCH_BYTES) return new Uint8Array(bytes);
+    if (bytes > this.#scratch.length) this.#scratch = new Uint8Array(MAX_SCRATCH_BYTES);
+    return this.#scratch.subarray(0, bytes);
+  }
 }
 
 /** The constant bytes of one client's requests to one cache. */
@@ -140,8 +159,10 @@ function readPut(payload: Uint8Array, into: QuickRequest): boolean {
   const end = at - ID_MEMBER.length - 1;
   if (!isId(payload, into) || end < start || payload[end] !== QUOTE) return false;
   if (!matches(payload, end + 1, ID_MEMBER)) return false;
-  into.value = decodeBase64(payload, start, end);
-  return into.value !== null;
+  const bytes = decodedLength(payload, start, end);
+  if (bytes < 0) return false;
+  into.value = into.room(bytes);
+  return decodeBase64Into(payload, start, end, into.value);
 }
 
 function isTtlNull(byte: number, index: number): boolean {

@@ -11,6 +11,7 @@ import type { BrokerMetrics } from "../metrics/counters.ts";
 import { ClientConnection, CLOSE_SHUTDOWN } from "./connection.ts";
 import type { BrokerContext } from "./context.ts";
 import { WriterPool } from "./outbox.ts";
+import { QuickRequest } from "./quick_cache.ts";
 import { TurnQueue } from "./turn.ts";
 
 /** What a broker is made of. */
@@ -130,6 +131,7 @@ class BrokerServer implements RunningBroker {
       pipeline: this.#pipeline,
       turn: new TurnQueue(pump),
       writers: new WriterPool(),
+      quickRequest: new QuickRequest(),
       nowMs: () => performance.now(),
       wallMs: () => Date.now(),
       pump,

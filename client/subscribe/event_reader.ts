@@ -1,6 +1,6 @@
 // Reads one event stream to its end: frames become batches, and the last frame (or its absence)
-// says why it ended (spec/wire.md §4.5). Payloads are handed on as views; a read that filled its
-// buffer leaves the buffer to them, a small one is copied into a slab.
+// says why it ended (spec/wire.md §4.5). A frame is copied once, into memory that the application
+// may keep: cheaper than leaving it the read buffer, which would have to be made anew every time.
 
 import {
   assertKnownFlags,
@@ -54,9 +54,6 @@ export class EventReader {
   readonly #id: bigint;
   readonly #broker: string;
   readonly #slab = new PayloadSlab();
-  /** Whether payloads of the present read stay in its buffer. */
-  #keeps = false;
-  #viewsOut = false;
 
   /** Reads `source`, the stream of subscription `id`. */
   constructor(source: EventStream, id: bigint, broker: string) {
@@ -77,8 +74,6 @@ export class EventReader {
           const room = sink.room();
           if (room !== null) await room;
         }
-        if (this.#viewsOut) reader.keep();
-        this.#viewsOut = false;
         const view = await stream.read(reader.space());
         if (view === null) {
           return reader.inHeader
@@ -86,7 +81,6 @@ export class EventReader {
             : { kind: "lost", cause: this.#protocol("the stream ended inside a frame") };
         }
         reader.filled(view);
-        this.#keeps = reader.pendingBytes * 2 >= reader.bufferBytes;
       }
     } catch (error) {
       const known = error instanceof Error && error.name === "TransportError";
@@ -112,8 +106,7 @@ export class EventReader {
       if (flags !== 0) throw this.#protocol(`frame flags ${flags} on an event stream`);
       return this.#message(payload, sink);
     }
-    if (this.#keeps) this.#viewsOut = true;
-    const batch = decodeEventRecords(flags, this.#keeps ? payload : this.#slab.copy(payload));
+    const batch = decodeEventRecords(flags, this.#slab.copy(payload));
     if (batch.subscriptionId !== undefined && batch.subscriptionId !== this.#id) {
       throw this.#protocol(`a batch of subscription ${batch.subscriptionId}, not ${this.#id}`);
     }

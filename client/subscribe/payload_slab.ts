@@ -1,7 +1,7 @@
-// Where payloads lie that are too small to leave a whole read buffer to. A slab is filled once and
-// never written again; it goes away with the last view of it.
+// Where payloads lie that the application was given. A slab is filled once and never written
+// again; it goes away with the last view of it.
 
-const SLAB_BYTES = 64 * 1024;
+const SLAB_BYTES = 256 * 1024;
 
 /** Copies byte ranges into slabs. */
 export class PayloadSlab {
