@@ -6,6 +6,7 @@ import type { ByteStream, CloseInfo, Connection, SendStream } from "@felix/trans
 import type { ConnectionBudget } from "../core/mod.ts";
 import { AuthRefused } from "../auth/grants.ts";
 import type { Grants } from "../auth/grants.ts";
+import { AnswerBudget } from "./answer_budget.ts";
 import type { BrokerContext } from "./context.ts";
 import type { EventStream } from "./event_stream.ts";
 import { peerOf } from "./negotiation.ts";
@@ -51,6 +52,8 @@ export class PreauthGate {
 export class ClientConnection {
   readonly preauth: PreauthGate;
   readonly budget: ConnectionBudget;
+  /** What its streams owe in answers. */
+  readonly answers: AnswerBudget = new AnswerBudget();
   /** Event streams by subscription id. */
   readonly subscriptions = new Map<bigint, EventStream>();
   readonly closed: Promise<CloseInfo>;

@@ -5,6 +5,7 @@
 
 import { ByteWriter } from "@felix/wire";
 import type { SendStream } from "@felix/transport";
+import type { AnswerBudget } from "./answer_budget.ts";
 
 /** A buffer that grew past this is not kept for reuse. */
 const KEEP_BYTES = 256 * 1024;
@@ -31,14 +32,19 @@ export class WriterPool {
 export class Outbox {
   readonly #stream: SendStream;
   readonly #pool: WriterPool;
+  readonly #budget: AnswerBudget;
+  /** Bytes that the budget knows of. */
+  #counted = 0;
   #next: ByteWriter | null = null;
   #writing: ByteWriter | null = null;
   #waiters: (() => void)[] | null = null;
   #broken = false;
 
-  constructor(stream: SendStream, pool: WriterPool) {
+  /** `budget` is shared by the streams of the connection. */
+  constructor(stream: SendStream, pool: WriterPool, budget: AnswerBudget) {
     this.#stream = stream;
     this.#pool = pool;
+    this.#budget = budget;
   }
 
   /** Where the next frame is appended. Call `flush` once everything of this turn is in. */
@@ -59,14 +65,15 @@ export class Outbox {
   /** Starts a write of everything appended, unless one is under way: then it follows that one. */
   flush(): void {
     const out = this.#next;
-    if (this.#writing !== null || out === null) return;
+    if (this.#writing !== null || out === null) return this.#account();
     this.#next = null;
     if (out.length === 0 || this.#broken) {
       this.#pool.give(out);
       this.#settled();
-      return;
+      return this.#account();
     }
     this.#writing = out;
+    this.#account();
     this.#stream.write(out.written()).then(this.#onWritten, this.#onBroken);
   }
 
@@ -91,6 +98,7 @@ export class Outbox {
     this.#writing = null;
     if (this.#next !== null && this.#next.length > 0) this.flush();
     else this.#settled();
+    this.#account();
   };
 
   readonly #onBroken = (): void => {
@@ -98,7 +106,15 @@ export class Outbox {
     this.#writing = null;
     this.#next = null;
     this.#settled();
+    this.#account();
   };
+
+  #account(): void {
+    const queued = this.queuedBytes;
+    if (queued === this.#counted) return;
+    this.#budget.change(queued - this.#counted);
+    this.#counted = queued;
+  }
 
   #settled(): void {
     const waiters = this.#waiters;

@@ -135,7 +135,7 @@ export class Publisher {
     }
   }
 
-  /** Takes one binary publish frame; `keep` is called when the payload's memory is to be kept. */
+  /** Takes one binary publish frame. */
   frame(flags: number, payload: Uint8Array): PublishVerdict {
     let publish: PublishFrame;
     try {

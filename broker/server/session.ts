@@ -80,7 +80,7 @@ export class Session {
     this.#context = context;
     this.#connection = connection;
     this.#stream = stream;
-    this.#outbox = new Outbox(stream, context.writers);
+    this.#outbox = new Outbox(stream, context.writers, connection.answers);
     this.#reader = new FrameReader({ maxPayloadBytes: context.settings.preauthMaxFrameBytes });
     this.#openedWhileDraining = context.draining();
   }
@@ -121,7 +121,12 @@ export class Session {
   #turn(): Promise<void> | null {
     let pause: Promise<void> | null = null;
     if (this.#publisher !== null) this.#publisher.inTurn = true;
+    const { answers } = this.#connection;
     while (!this.#ended && pause === null) {
+      if (answers.full && this.#reader.pendingBytes > 0) {
+        pause = this.#unlessSlow(answers.room());
+        break;
+      }
       const frame = this.#reader.next();
       if (frame === null) break;
       pause = this.#frame(frame) ?? this.#pressure();
@@ -138,15 +143,17 @@ export class Session {
   /** A reason to leave further requests unread for now. */
   #pressure(): Promise<void> | null {
     if (this.#publisher?.full) return this.#publisher.room();
-    return this.#outbox.queuedBytes > MAX_ANSWER_BYTES ? this.#slowReader() : null;
+    const tooMuch = this.#outbox.queuedBytes > MAX_ANSWER_BYTES;
+    return tooMuch ? this.#unlessSlow(this.#outbox.drained()) : null;
   }
 
-  async #slowReader(): Promise<void> {
+  /** Waits for `room`; a client that leaves its answers unread for long loses the stream. */
+  async #unlessSlow(room: Promise<void>): Promise<void> {
     let timer: ReturnType<typeof setTimeout> | undefined;
     const late = new Promise<boolean>((resolve) => {
       timer = setTimeout(() => resolve(true), SLOW_READER_MS);
     });
-    const isLate = await Promise.race([this.#outbox.drained().then(() => false), late]);
+    const isLate = await Promise.race([room.then(() => false), late]);
     clearTimeout(timer);
     if (isLate) this.#ended = true;
   }
