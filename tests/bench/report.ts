@@ -95,6 +95,8 @@ export function markdownPage(
   const versions = Object.entries({ Deno: machine.deno, ...machine.versions })
     .map(([name, version]) => `${name} ${version}`).join(", ");
   return [
+    "<!-- deno-fmt-ignore-file -->",
+    "",
     "# Performance",
     "",
     EXPLANATION,

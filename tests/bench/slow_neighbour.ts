@@ -1,7 +1,6 @@
 // What a subscriber that reads nothing costs the one beside it: the reader's rate alone and beside
-// it, the broker's memory, and whether every record is accounted for. Prints ratios, judges nothing.
-//
-//   deno run -A tests/bench/slow_neighbour.ts [seconds a phase, default 60]
+// it, the broker's memory, and whether every record is accounted for. Judges nothing. Run with
+// `deno run -A tests/bench/slow_neighbour.ts [seconds a phase, default 60]`.
 
 import type { FelixClient, Subscription } from "@felix/client";
 import { DevBroker } from "../support/servers.ts";
