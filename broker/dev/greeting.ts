@@ -30,7 +30,7 @@ Felix broker for development, data in memory
 
 Publish and receive from TypeScript:
 
-  deno run -A --unstable-net examples/quickstart_streams.ts
+  deno run -A examples/quickstart_streams.ts ${state.devFile}
 
 or from Python (pip install felix-client):
 
