@@ -40,7 +40,7 @@ export class PublishLane {
   #binding = false;
   #draining = false;
   #retryTimer: ReturnType<typeof setTimeout> | undefined;
-  #closed = false;
+  #closedWith: FelixError | null = null;
 
   /** A lane without a writer. */
   constructor(host: LaneHost, scope: StreamScope, shard: number | null, turn: number) {
@@ -67,7 +67,9 @@ export class PublishLane {
     const later = this.#queue.takeAll();
     for (const call of [...calls, ...later]) this.#queue.push(call);
     this.outstanding -= calls.length;
-    this.#advance();
+    // A writer that ends because the client closes gives back what it never sent.
+    if (this.#closedWith !== null) this.#failQueued(this.#closedWith);
+    else this.#advance();
   }
 
   /** The writer has settled (or given back) a call. */
@@ -88,8 +90,12 @@ export class PublishLane {
 
   /** Fails what waits; no further writer is asked for. */
   close(error: FelixError): void {
-    this.#closed = true;
+    this.#closedWith = error;
     clearTimeout(this.#retryTimer);
+    this.#failQueued(error);
+  }
+
+  #failQueued(error: FelixError): void {
     for (const call of this.#queue.takeAll()) call.fail(error);
   }
 
@@ -100,7 +106,7 @@ export class PublishLane {
   }
 
   #advance(): void {
-    if (this.#binding || this.#queue.size === 0 || this.#closed) return;
+    if (this.#binding || this.#queue.size === 0 || this.#closedWith !== null) return;
     const writer = this.#writer;
     if (writer !== null && this.#fits(writer)) return this.#drainTo(writer);
     if (writer !== null && this.outstanding > 0) return;
@@ -114,7 +120,7 @@ export class PublishLane {
       const { writer, viaOwner } = await this.#host.bind(this);
       if (!writer.usable) throw endedAtOnce("publish", writer.broker);
       this.#binding = false;
-      if (this.#closed) return;
+      if (this.#closedWith !== null) return;
       this.#writer = writer;
       this.viaOwner = viaOwner;
       writer.lanes.add(this);
@@ -123,7 +129,8 @@ export class PublishLane {
       const waiting = this.#queue.takeAll().filter((call) => call.state !== "done");
       const { kept, delayMs } = this.#host.bindFailed(this, waiting, error);
       for (const call of kept) this.#queue.push(call);
-      if (this.#closed || kept.length === 0) this.#binding = false;
+      if (this.#closedWith !== null) this.#failQueued(this.#closedWith);
+      if (this.#closedWith !== null || kept.length === 0) this.#binding = false;
       else this.#retryTimer = setTimeout(() => this.#bindAgain(), delayMs);
     }
   }
