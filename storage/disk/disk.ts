@@ -23,8 +23,6 @@ export interface DiskFile {
   size(): number;
   /** Cuts the file to `length` bytes. */
   truncate(length: number): void;
-  /** Reserves blocks up to `length` without changing the size; `false` where that is unsupported. */
-  reserve(length: number): boolean;
   /** Waits until data and what is needed to read it back are on the device (`fdatasync`). */
   syncData(): Promise<void>;
   /** Waits until data and all metadata are on the device (`fsync`). */
