@@ -1,6 +1,23 @@
 // The segment log's only door.
 
 export type { Disk, DiskFile, DiskLock, OpenMode } from "./disk/disk.ts";
+export { RealDisk } from "./disk/real_disk.ts";
+export { CRASH_SHAPES, SimulatedCrash, SimulatedDisk } from "./disk/simulated_disk.ts";
+export type { CrashShape, DiskOperation, Fault } from "./disk/simulated_disk.ts";
+export type { DataShape } from "./disk/simulated_file.ts";
+export { MAX_PAYLOAD_BYTES, RecordKind } from "./format/record.ts";
+export type { BatchTag, LogRecord, NewRecord } from "./format/record.ts";
+export { shardDirectoryName, shardLabel } from "./format/shard_directory.ts";
+export type { ShardKey } from "./format/shard_directory.ts";
+export type { LogPage, ReadLimits } from "./log/log_read.ts";
+export type { RetentionPolicy } from "./log/retention.ts";
+export { SegmentLog } from "./log/segment_log.ts";
+export type { StagedAppend } from "./log/segment_log.ts";
+export { DEFAULT_LOG_SETTINGS } from "./log/settings.ts";
+export type { FsyncMode, LogSettings } from "./log/settings.ts";
+export { StorageCounters } from "./log/storage_counters.ts";
+export type { PlannedCut } from "./recovery/directory_view.ts";
+export type { FoundSegment, RecoveryPlan } from "./recovery/recovery_plan.ts";
 export {
   CorruptionError,
   OffsetMismatchError,
@@ -8,3 +25,5 @@ export {
   TrimmedError,
 } from "./storage_error.ts";
 export type { FormatKind, StorageCode } from "./storage_error.ts";
+export { LogStore } from "./store.ts";
+export type { LogKind, Refusal, StoreOptions } from "./store.ts";

@@ -1,6 +1,7 @@
 // All logs below one root directory: who may open them, which are open, and what happens to them on
 // a timer. Rules: one process at a time holds a root; one log object at a time stands for a
-// directory; what would refuse to open is known before the process serves (spec/storage.md §2, §15).
+// directory; what would refuse to open is known before the process serves (spec/storage.md §2,
+// §15).
 
 import type { Disk, DiskLock } from "./disk/disk.ts";
 import { shardDirectoryName, shardLabel } from "./format/shard_directory.ts";
@@ -162,15 +163,17 @@ export class LogStore {
   }
 
   /**
-   * Flushes every open log that has something to flush; the timer of the `periodic` mode. A log whose
-   * flush fails is poisoned and says so at its next use.
+   * Flushes every open log that has something to flush; the timer of the `periodic` mode. A log
+   * whose flush fails is poisoned and says so at its next use.
    */
   async flush(): Promise<void> {
     const unsynced = this.logs.filter((log) => log.failure === null && log.durable < log.tail);
     await Promise.allSettled(unsynced.map((log) => log.flush()));
   }
 
-  /** Removes what the logs' policies let go; a log for which that fails is tried again next time. */
+  /**
+   * Removes what the logs' policies let go; a log for which that fails is tried again next time.
+   */
   async retain(): Promise<void> {
     const now = this.#environment.nowMicros();
     for (const { log, retention } of this.#slots.values()) {

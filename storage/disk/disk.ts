@@ -1,6 +1,7 @@
 // The seam between the log and the file system: every call that touches a disk goes through it, so
-// that a simulated disk can lose, tear, fill up and fail. Rule: nothing here promises durability but
-// the three sync calls; a name (create, rename, unlink) is durable only after its directory's sync.
+// that a simulated disk can lose, tear, fill up and fail. Rule: nothing here promises durability
+// but the three sync calls; a name (create, rename, unlink) is durable only after its directory's
+// sync.
 
 /** How a file is opened. `create` fails when it exists; `write` fails when it does not. */
 export type OpenMode = "read" | "write" | "create";
@@ -57,7 +58,8 @@ export interface Disk {
   syncDirectory(path: string): Promise<void>;
   /**
    * Takes the advisory lock of a file (created if missing) without waiting and writes `owner` into
-   * it; `null` with nothing written when another holder has it. `holder` reads what the holder wrote.
+   * it; `null` with nothing written when another holder has it. `holder` reads what the holder
+   * wrote.
    */
   lock(path: string, owner: string): DiskLock | null;
   /** What the holder of a lock file wrote into it. */

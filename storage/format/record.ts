@@ -84,8 +84,8 @@ export function recordSize(record: NewRecord): number {
 }
 
 /**
- * Writes a record into `bytes` at `at`, where it must fit; `view` covers the same bytes. Returns the
- * position after it.
+ * Writes a record into `bytes` at `at`, where it must fit; `view` covers the same bytes. Returns
+ * the position after it.
  */
 export function encodeRecord(
   bytes: Uint8Array,
@@ -144,7 +144,10 @@ export class RecordCursor {
     return null;
   }
 
-  /** Whether the whole record at `at`, whose header was read last and verified, has the checksum it claims. */
+  /**
+   * Whether the whole record at `at`, whose header was read last and verified, has the checksum it
+   * claims.
+   */
   verifies(bytes: Uint8Array, view: DataView, at: number): boolean {
     const head = crc32(bytes, at + 20, at + 24, view.getUint32(at + 20));
     const sum = crc32(bytes, at + RECORD_HEADER_BYTES, at + this.size, head);

@@ -73,8 +73,8 @@ export class SparseIndex {
   }
 
   /**
-   * Reads an index file; `null` when it is unusable. A partial last entry is ignored, entries out of
-   * order are skipped. Not to be added to.
+   * Reads an index file; `null` when it is unusable. A partial last entry is ignored, entries out
+   * of order are skipped. Not to be added to.
    */
   static decode(bytes: Uint8Array, base: number, spacingBytes: number): SparseIndex | null {
     if (bytes.length < INDEX_HEADER_BYTES) return null;

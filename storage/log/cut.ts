@@ -1,6 +1,6 @@
-// Removing the end of a log, for replication: truncate and reset (spec/storage.md §11). Rules: files
-// go newest first, each made durable, so a crash leaves a longer prefix and never a hole; a failure
-// on the way poisons the log.
+// Removing the end of a log, for replication: truncate and reset (spec/storage.md §11). Rules:
+// files go newest first, each made durable, so a crash leaves a longer prefix and never a hole; a
+// failure on the way poisons the log.
 
 import type { Segment } from "./segment.ts";
 import { RecordCursor } from "../format/record.ts";
@@ -19,10 +19,11 @@ export async function truncateLog(state: LogState, offset: number): Promise<void
     throw new StorageError("outside_log", `${state.label}: cannot cut at ${offset}: ${held}`);
   }
   await cutting(state, async () => {
-    const kept = offset === state.base ? null : state.segmentOf(offset - 1);
+    // The segment stays that the cut is in; the first one stays even when nothing of it does, so
+    // that its base is never lost.
+    const kept = state.segmentOf(Math.max(offset - 1, state.base));
     await removeAfter(state, kept);
-    if (kept === null) state.active = await newActive(state, state.active.version, offset);
-    else await reopenCut(state, kept, offset);
+    await reopenCut(state, kept, offset);
   });
 }
 
@@ -56,9 +57,9 @@ async function removeAfter(state: LogState, kept: Segment | null): Promise<void>
   if (kept !== state.active) {
     state.active.file.close();
     await removeSegment(state, state.active);
-  }
-  while (state.sealed.length > 0 && state.sealed.at(-1) !== kept) {
-    await removeSegment(state, state.sealed.pop()!);
+    while (state.sealed.length > 0 && state.sealed.at(-1) !== kept) {
+      await removeSegment(state, state.sealed.pop()!);
+    }
   }
   if (kept !== null && disk.fileSize(kept.indexPath) !== null) disk.unlink(kept.indexPath);
 }

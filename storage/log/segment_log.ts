@@ -1,7 +1,7 @@
-// One append-only log: segments in a directory, appended to in batches, read by offset, made durable
-// in groups (spec/storage.md §6-§9). Rules: an offset names one record for ever; `commit` resolves
-// only when the mode's promise is kept; an operation that failed either changed nothing or says, by
-// poisoning the log, that its outcome is known only after the next open.
+// One append-only log: segments in a directory, appended to in batches, read by offset, made
+// durable in groups (spec/storage.md §6-§9). Rules: an offset names one record for ever; `commit`
+// resolves only when the mode's promise is kept; an operation that failed either changed nothing or
+// says, by poisoning the log, that its outcome is known only after the next open.
 
 import { checkLogSettings } from "./settings.ts";
 import type { LogEnvironment } from "./settings.ts";
@@ -48,8 +48,8 @@ export class SegmentLog {
   }
 
   /**
-   * Recovers the log of a directory, made if it is missing, and opens it. `label` names it in errors;
-   * a new log begins at offset `base`. Corruption is refused with `CorruptionError`.
+   * Recovers the log of a directory, made if it is missing, and opens it. `label` names it in
+   * errors; a new log begins at offset `base`. Corruption is refused with `CorruptionError`.
    */
   static async open(
     environment: LogEnvironment,
@@ -136,9 +136,9 @@ export class SegmentLog {
   }
 
   /**
-   * Writes `records` at consecutive offsets, in one write, without waiting for the device. The answer
-   * comes at once unless a new segment has to be made first. With `at` only if that is the tail
-   * (`OffsetMismatchError`). Errors: `full` and `io` (nothing was written), `too_large`,
+   * Writes `records` at consecutive offsets, in one write, without waiting for the device. The
+   * answer comes at once unless a new segment has to be made first. With `at` only if that is the
+   * tail (`OffsetMismatchError`). Errors: `full` and `io` (nothing was written), `too_large`,
    * `invalid_range` (no records), `closed`, `sync_failed` (poisoned).
    */
   stage(records: readonly NewRecord[], at?: number): StagedAppend | Promise<StagedAppend> {

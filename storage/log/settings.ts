@@ -1,5 +1,5 @@
-// How logs are kept, as one typed object, and what they share. Rule: a setting is checked once, when
-// the store opens, and named in the refusal (spec/storage.md §18).
+// How logs are kept, as one typed object, and what they share. Rule: a setting is checked once,
+// when the store opens, and named in the refusal (spec/storage.md §18).
 
 import type { Disk } from "../disk/disk.ts";
 import { StorageError } from "../storage_error.ts";

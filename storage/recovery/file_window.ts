@@ -14,7 +14,9 @@ export class FileWindow {
   start = 0;
   end = 0;
 
-  /** Reads `file` up to `length` bytes, at least `windowBytes` at a time where there are as many. */
+  /**
+   * Reads `file` up to `length` bytes, at least `windowBytes` at a time where there are as many.
+   */
   constructor(
     readonly file: DiskFile,
     readonly length: number,

@@ -1,9 +1,10 @@
-// Opening a log's directory: plan, then carry the plan out (spec/storage.md §10.3 A, B, I, J). Rule:
-// carried out in an order in which a crash anywhere leaves a directory with the same plan's end.
+// Opening a log's directory: plan, then carry the plan out (spec/storage.md §10.3 A, B, I, J).
+// Rule: carried out in an order in which a crash anywhere leaves a directory with the same plan's
+// end.
 
 import type { Disk } from "../disk/disk.ts";
 import type { StorageCounters } from "../log/storage_counters.ts";
-import { readMark } from "../log/mark_file.ts";
+import { MARK_FILE, readMark } from "../log/mark_file.ts";
 import { writeFileSynced } from "../log/segment.ts";
 import { DirectoryView, indexFileName, segmentFileName } from "./directory_view.ts";
 import { planRecovery } from "./recovery_plan.ts";
@@ -54,12 +55,18 @@ export async function applyPlan(
     }
     counters.recoveryTruncatedBytes += cut.discardedBytes;
   }
-  // The newest segment is scanned at every open: an index file of it could only be stale.
-  if (plan.newest !== null) {
-    removeIfThere(disk, `${directory}/${indexFileName(plan.newest.id)}`);
+  if (plan.newest === null) {
+    // The log begins anew, and its first segment must not be judged by what the old mark vouches
+    // for.
+    if (removeIfThere(disk, `${directory}/${MARK_FILE}`)) await disk.syncDirectory(directory);
+    return;
   }
+  // The newest segment is scanned at every open: an index file of it could only be stale.
+  removeIfThere(disk, `${directory}/${indexFileName(plan.newest.id)}`);
 }
 
-function removeIfThere(disk: Disk, path: string): void {
-  if (disk.fileSize(path) !== null) disk.unlink(path);
+function removeIfThere(disk: Disk, path: string): boolean {
+  const there = disk.fileSize(path) !== null;
+  if (there) disk.unlink(path);
+  return there;
 }

@@ -1,6 +1,6 @@
-// Decides what opening a log directory has to do to it: the procedure of spec/storage.md §10.3, step
-// by step under its letters. Rule: it reads and decides; nothing is changed here, and a directory
-// that cannot be proved whole is refused with segment, position and kind.
+// Decides what opening a log directory has to do to it: the procedure of spec/storage.md §10.3,
+// step by step under its letters. Rule: it reads and decides; nothing is changed here, and a
+// directory that cannot be proved whole is refused with segment, position and kind.
 
 import { syncedThrough, unsyncedFrom } from "../format/durable_mark.ts";
 import type { DurableMark } from "../format/durable_mark.ts";
@@ -181,13 +181,16 @@ class Planner {
     }
   }
 
-  /** E: a first segment whose header was never written. */
+  /**
+   * E: the only segment, whose header was never written: a new log, or one that was being reset
+   * (which is why it need not be segment 0).
+   */
   async #removeBlankFirst(): Promise<void> {
     const view = this.#view;
-    if (view.ids.length !== 1 || view.ids[0] !== 0) return;
-    if (view.length(0) > SEGMENT_HEADER_BYTES || !await this.#blank(0)) return;
-    const vouched = this.#mark?.segment === 0 ? this.#mark.syncedBytes : 0;
-    if (vouched <= SEGMENT_HEADER_BYTES) view.remove(0);
+    const [only, ...others] = view.ids;
+    if (only === undefined || others.length > 0) return;
+    if (view.length(only) > SEGMENT_HEADER_BYTES || !await this.#blank(only)) return;
+    if (syncedThrough(this.#mark, only) <= SEGMENT_HEADER_BYTES) view.remove(only);
   }
 
   /** G: every segment is whole and begins where the one before ends. */
