@@ -42,7 +42,7 @@ test("settings that are refused end with status 2 and one line", async () => {
   const cases: [string[], Record<string, string>, string][] = [
     [[], {}, "FELIX_CONTROLPLANE_URL must be set for auth"],
     [["--check"], { ...BASE, FELIX_CATALOG_FILE: `${directory}/none` }, "there is no file"],
-    [["--print-config"], { ...BASE, FELIX_DURABLE_STORAGE_DIR: "/d" }, "in memory"],
+    [["--print-config"], { ...BASE, FELIX_NODE_ID: "b" }, "single broker"],
     [["--nonsense"], BASE, "--nonsense"],
   ];
   for (const [args, env, part] of cases) {

@@ -2,6 +2,8 @@
 // authority: applying it adds what is new and removes what is gone. What may not change in place
 // (width, routing, durability) is refused by name and stays as it was.
 
+import type { LogStore, RetentionPolicy, SegmentLog, ShardKey } from "@felix/storage";
+import { StorageError } from "@felix/storage";
 import { CacheRegistry, CoreError, StreamRegistry } from "../core/mod.ts";
 import type { CacheDefinition, StreamDefinition } from "../core/mod.ts";
 import type { StreamRegistryOptions } from "../core/mod.ts";
@@ -29,6 +31,10 @@ export interface CatalogOptions {
   readonly streams: StreamRegistryOptions;
   /** Memory of all caches together, in bytes. */
   readonly cacheMemoryBytes: number;
+  /** Where durable streams are kept; `null`: they are refused. */
+  readonly store: LogStore | null;
+  /** What is kept of a durable stream's shard. */
+  readonly retention: RetentionPolicy;
 }
 
 /** A catalog that follows a file. */
@@ -36,11 +42,15 @@ export class FileCatalog implements Catalog {
   readonly streams: StreamRegistry;
   readonly caches: CacheRegistry;
   readonly #tenants = new Set<string>();
+  readonly #store: LogStore | null;
+  readonly #retention: RetentionPolicy;
 
   /** An empty catalog. */
   constructor(options: CatalogOptions) {
     this.streams = new StreamRegistry(options.streams);
     this.caches = new CacheRegistry({ budgetBytes: options.cacheMemoryBytes });
+    this.#store = options.store;
+    this.#retention = options.retention;
   }
 
   /** Ids of the tenants that exist. */
@@ -48,24 +58,28 @@ export class FileCatalog implements Catalog {
     return this.#tenants;
   }
 
-  /** Makes the catalog what `file` lists. */
-  apply(file: CatalogFile): CatalogChange {
+  /**
+   * Makes the catalog what `file` lists. A durable stream that is removed keeps its records on
+   * disk, and has them again when it is listed again.
+   */
+  async apply(file: CatalogFile): Promise<CatalogChange> {
     const change = { added: [] as string[], removed: [] as string[], refused: [] as Refusal[] };
-    this.#removeStreams(file.streams, change.removed);
+    await this.#removeStreams(file.streams, change.removed);
     this.#removeCaches(file.caches, change.removed);
-    for (const definition of file.streams) this.#addStream(definition, change);
+    for (const definition of file.streams) await this.#addStream(definition, change);
     for (const definition of file.caches) this.#addCache(definition, change);
     this.#tenants.clear();
     for (const tenant of file.tenants) this.#tenants.add(tenant);
     return change;
   }
 
-  #removeStreams(wanted: readonly StreamDefinition[], removed: string[]): void {
+  async #removeStreams(wanted: readonly StreamDefinition[], removed: string[]): Promise<void> {
     const names = new Set(wanted.map(streamName));
     for (const { definition } of this.streams.list()) {
       if (names.has(streamName(definition))) continue;
       this.streams.remove(definition.tenant, definition.namespace, definition.stream);
       removed.push(streamName(definition));
+      for (const key of shardKeys(definition)) await this.#store?.closeLog("streams", key);
     }
   }
 
@@ -78,10 +92,27 @@ export class FileCatalog implements Catalog {
     }
   }
 
-  #addStream(definition: StreamDefinition, change: Change): void {
+  async #addStream(definition: StreamDefinition, change: Change): Promise<void> {
     const { tenant, namespace, stream } = definition;
+    const name = streamName(definition);
     const known = this.streams.find(tenant, namespace, stream) !== undefined;
-    register(streamName(definition), known, change, () => this.streams.register(definition));
+    try {
+      const logs = known || !definition.durable ? [] : await this.#openLogs(definition);
+      register(name, known, change, () => this.streams.register(definition, logs));
+    } catch (error) {
+      if (!(error instanceof StorageError)) throw error;
+      change.refused.push({ name, error: error.message });
+    }
+  }
+
+  async #openLogs(definition: StreamDefinition): Promise<SegmentLog[]> {
+    const store = this.#store;
+    if (store === null) return [];
+    const logs: SegmentLog[] = [];
+    for (const key of shardKeys(definition)) {
+      logs.push(await store.openLog("streams", key, this.#retention));
+    }
+    return logs;
   }
 
   #addCache(definition: CacheDefinition, change: Change): void {
@@ -117,4 +148,15 @@ function streamName(definition: StreamDefinition): string {
 
 function cacheName(definition: CacheDefinition): string {
   return `cache ${definition.tenant}/${definition.namespace}/${definition.cache}`;
+}
+
+function shardKeys(definition: StreamDefinition): ShardKey[] {
+  if (!definition.durable) return [];
+  const { tenant, namespace, stream: name } = definition;
+  return Array.from({ length: definition.shards }, (_, shard) => ({
+    tenant,
+    namespace,
+    name,
+    shard,
+  }));
 }

@@ -73,11 +73,6 @@ function readStreams(
     if (typeof durable !== "boolean") {
       throw new CatalogError(`${at}.durable: must be true or false`);
     }
-    if (durable) {
-      throw new CatalogError(
-        `${at}.durable: this build keeps data in memory; a durable stream cannot be served`,
-      );
-    }
     const shards = width(stream["shards"], `${at}.shards`);
     return { tenant, namespace, stream: called, shards, routing, durable };
   });

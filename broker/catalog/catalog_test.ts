@@ -18,7 +18,12 @@ tenants:
 `;
 
 function fresh(): FileCatalog {
-  return new FileCatalog({ streams: {}, cacheMemoryBytes: 1024 * 1024 });
+  return new FileCatalog({
+    streams: {},
+    cacheMemoryBytes: 1024 * 1024,
+    store: null,
+    retention: {},
+  });
 }
 
 Deno.test("lists tenants, streams and caches with their defaults", () => {
@@ -68,7 +73,6 @@ const BAD: [string, string][] = [
   [`${NS} streams: [{ name: s, shards: 1025 }] }] }]`, "from 1 to 1024"],
   [`${NS} streams: [{ name: s, shards: "2" }] }] }]`, "streams[0].shards"],
   [`${NS} streams: [{ name: s, routing: hash }] }] }]`, "streams[0].routing: must be modulo"],
-  [`${NS} streams: [{ name: s, durable: true }] }] }]`, "keeps data in memory"],
   [`${NS} streams: [{ name: s, durable: 1 }] }] }]`, "must be true or false"],
   [`${NS} streams: [{ name: s }, { name: s }] }] }]`, 'streams[1].name: "s" is there twice'],
   [`${NS} caches: [{ name: c, routing: modulo }] }] }]`, "caches[0].routing: unknown key"],
@@ -91,9 +95,9 @@ Deno.test("an alias bomb is refused", () => {
   assertThrows(() => parseCatalog(levels.join("\n")), CatalogError);
 });
 
-Deno.test("applying adds what is new, removes what is gone, keeps what stays", () => {
+Deno.test("applying adds what is new, removes what is gone, keeps what stays", async () => {
   const catalog = fresh();
-  const first = catalog.apply(parseCatalog(YAML));
+  const first = await catalog.apply(parseCatalog(YAML));
   assertEquals(first.added, [
     "stream t1/default/events",
     "stream t1/default/wide",
@@ -104,7 +108,7 @@ Deno.test("applying adds what is new, removes what is gone, keeps what stays", (
   const events = catalog.streams.find("t1", "default", "events")!;
   const wide = catalog.streams.find("t1", "default", "wide")!;
   assertEquals(wide.shards.length, 8);
-  const second = catalog.apply(parseCatalog(`
+  const second = await catalog.apply(parseCatalog(`
 tenants:
   - id: t1
     namespaces:
@@ -124,10 +128,10 @@ tenants:
   assertEquals([...catalog.tenants], ["t1"]);
 });
 
-Deno.test("a changed width or routing is refused by name and stays as it was", () => {
+Deno.test("a changed width or routing is refused by name and stays as it was", async () => {
   const catalog = fresh();
-  catalog.apply(parseCatalog(YAML));
-  const change = catalog.apply(
+  await catalog.apply(parseCatalog(YAML));
+  const change = await catalog.apply(
     parseCatalog(YAML.replace("shards: 8", "shards: 4").replace("shards: 4 }]", "shards: 2 }]")),
   );
   assertEquals(change.refused.map((refusal) => refusal.name), [
@@ -138,6 +142,6 @@ Deno.test("a changed width or routing is refused by name and stays as it was", (
   assertEquals([change.added, change.removed], [[], []]);
   assertEquals(catalog.streams.find("t1", "default", "wide")!.shards.length, 8);
   assertEquals(catalog.caches.find("t1", "default", "events")!.shards.length, 4);
-  const routing = catalog.apply(parseCatalog(YAML.replace("jump_hash", "modulo")));
+  const routing = await catalog.apply(parseCatalog(YAML.replace("jump_hash", "modulo")));
   assertEquals(routing.refused.length, 1);
 });

@@ -8,6 +8,7 @@ import { ConfigError } from "./config_error.ts";
 import { TEST_ONLY_NAMES } from "./known_names.ts";
 import { resolveSettings } from "./resolve.ts";
 import type { ResolvedSettings } from "./resolve.ts";
+import type { FsyncMode } from "@felix/storage";
 import type { BrokerSettings, LogFormat, QueuePolicy } from "./settings.ts";
 import { unknownVariables } from "./suggestions.ts";
 import type { UnknownVariable } from "./suggestions.ts";
@@ -134,6 +135,7 @@ function toBrokerSettings(values: ResolvedSettings): BrokerSettings {
     maxSubscriptionsPerConn: values.number("FELIX_MAX_SUBSCRIPTIONS_PER_CONN"),
     tenantMetricsMax: values.number("FELIX_TENANT_METRICS_MAX"),
     ...deliverySettings(values),
+    ...storageSettings(values),
     pubConnRecvWindow: values.number("FELIX_BROKER_PUB_CONN_RECV_WINDOW"),
     pubStreamRecvWindow: values.number("FELIX_BROKER_PUB_STREAM_RECV_WINDOW"),
     keepaliveMs: values.number("FELIX_KEEPALIVE_MS"),
@@ -170,5 +172,21 @@ function deliverySettings(
     streamRingRecords: values.number("FELIX_STREAM_RING_RECORDS"),
     streamRingBytes: values.number("FELIX_STREAM_RING_BYTES"),
     cacheMemoryBytes: values.number("FELIX_CACHE_MEMORY_BYTES"),
+  };
+}
+
+function storageSettings(values: ResolvedSettings) {
+  return {
+    durableStorageDir: values.textOrNull("FELIX_DURABLE_STORAGE_DIR"),
+    fsyncMode: values.text("FELIX_DURABLE_FSYNC_MODE") as FsyncMode,
+    fsyncIntervalMs: values.number("FELIX_DURABLE_FSYNC_INTERVAL_MS"),
+    segmentBytes: values.number("FELIX_DURABLE_SEGMENT_BYTES"),
+    retentionBytes: values.numberOrNull("FELIX_DURABLE_RETENTION_BYTES"),
+    retentionSeconds: values.numberOrNull("FELIX_DURABLE_RETENTION_SECONDS"),
+    retentionIntervalSeconds: values.number("FELIX_DURABLE_RETENTION_INTERVAL_SECONDS"),
+    indexSpacingBytes: values.number("FELIX_DURABLE_INDEX_SPACING_BYTES"),
+    maxRecordsPerRead: values.number("FELIX_DURABLE_MAX_RECORDS_PER_READ"),
+    verifyAllOnOpen: values.boolean("FELIX_DURABLE_VERIFY_ALL_ON_OPEN"),
+    repairChecksumTail: values.boolean("FELIX_DURABLE_REPAIR_CHECKSUM_TAIL"),
   };
 }

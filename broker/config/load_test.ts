@@ -250,8 +250,6 @@ const REFUSED: [string, Parameters<typeof load>[0], ConfigErrorCode, string][] =
   ["set without =", { args: ["--set", "x"] }, "bad_argument", "KEY=VALUE"],
   ["set of an unknown key", { args: ["--set", "x=1"] }, "unknown_key", "unknown key"],
   ["secret as argument", { args: ["--set", "FELIX_NODE_TOKEN=1"] }, "bad_argument", "secret"],
-  ["durable storage", { env: { FELIX_DURABLE_STORAGE_DIR: "/d" } }, "not_available", "in memory"],
-  ["durable storage in the file", { yaml: "storage: { dir: /d }" }, "not_available", "in memory"],
   ["cluster member", { env: { FELIX_NODE_ID: "b1" } }, "not_available", "single broker"],
   ["Kafka", { env: { FELIX_KAFKA_LISTEN: "0.0.0.0:9092" } }, "not_available", "Kafka"],
   ["client CA", { env: { FELIX_TLS_CLIENT_CA: "/ca" } }, "not_available", "certificates"],

@@ -76,6 +76,11 @@ export class ResolvedSettings {
     return this.get(name).value === null ? null : this.text(name);
   }
 
+  /** Its value, a number, or `null` when it is unset. */
+  numberOrNull(name: string): number | null {
+    return this.get(name).value === null ? null : this.number(name);
+  }
+
   /** Its value, an address. */
   address(name: string): BindAddress {
     const { value } = this.get(name);

@@ -58,6 +58,31 @@ export interface BrokerSettings {
   /** Region that this broker reports. */
   readonly regionId: string;
 
+  // Durable storage
+
+  /** Root directory of durable streams; `null`: everything is kept in memory. */
+  readonly durableStorageDir: string | null;
+  /** When an acked record is on the device. */
+  readonly fsyncMode: "none" | "periodic" | "on_commit";
+  /** Milliseconds between two flushes of the `periodic` mode. */
+  readonly fsyncIntervalMs: number;
+  /** Size after which a log goes on in a new segment file. */
+  readonly segmentBytes: number;
+  /** Bytes that a shard's log may hold; `null`: any number. */
+  readonly retentionBytes: number | null;
+  /** Age after which a segment is removed, in seconds; `null`: never. */
+  readonly retentionSeconds: number | null;
+  /** Seconds between two looks at what retention removes. */
+  readonly retentionIntervalSeconds: number;
+  /** Bytes between two entries of a segment's index. */
+  readonly indexSpacingBytes: number;
+  /** Most records of one read of a log. */
+  readonly maxRecordsPerRead: number;
+  /** Read every segment in full at the start. */
+  readonly verifyAllOnOpen: boolean;
+  /** Cut a damaged last record even where it may have been acknowledged. */
+  readonly repairChecksumTail: boolean;
+
   // Publish path
 
   /** Executors of the publish scheduler, 1 or more, for the whole process. */

@@ -2,6 +2,7 @@
 
 import { OTHER_COMPONENT_NAMES, TEST_ONLY_NAMES } from "./known_names.ts";
 import type { Setting } from "./setting.ts";
+import { STORAGE_SETTINGS } from "./table_storage.ts";
 import { ABSENT_SETTINGS, ACCEPTED_SETTINGS, REFUSED_SETTINGS } from "./table_not_applied.ts";
 import { IDENTITY_SETTINGS, LIFECYCLE_SETTINGS, LISTENER_SETTINGS } from "./table_process.ts";
 import { DELIVERY_SETTINGS, LIMIT_SETTINGS, PUBLISH_SETTINGS } from "./table_traffic.ts";
@@ -21,6 +22,7 @@ export const SECTIONS: readonly SettingSection[] = [
   { title: "Publish path", settings: PUBLISH_SETTINGS },
   { title: "Limits", settings: LIMIT_SETTINGS },
   { title: "Streams, caches and delivery", settings: DELIVERY_SETTINGS },
+  { title: "Durable storage", settings: STORAGE_SETTINGS },
   { title: "Lifecycle and logs", settings: LIFECYCLE_SETTINGS },
   { title: "Refused in this build", settings: REFUSED_SETTINGS },
   { title: "Accepted, not applied", settings: ACCEPTED_SETTINGS },

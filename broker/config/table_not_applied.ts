@@ -23,13 +23,6 @@ const PERCENT: SettingKind = { type: "integer", min: 1, max: 100 };
 /** Settings whose presence refuses the start. */
 export const REFUSED_SETTINGS: readonly Setting[] = [
   refused(
-    "FELIX_DURABLE_STORAGE_DIR",
-    PATH,
-    "this build keeps all data in memory and cannot store it durably; unset it to run in memory",
-    "Root directory of durable storage.",
-    { key: "storage.dir" },
-  ),
-  refused(
     "FELIX_NODE_ID",
     TEXT,
     "this build runs as a single broker and cannot join a cluster; unset it to run alone",
@@ -156,26 +149,7 @@ export const ABSENT_SETTINGS: readonly Setting[] = [
   absent("FELIX_TENANT_PUBLISH_QUOTAS", TEXT),
   absent("FELIX_TENANT_PUBLISH_BURST_MS", MILLISECONDS_OR_ZERO, "1000"),
   // Durable storage
-  absent(
-    "FELIX_DURABLE_FSYNC_MODE",
-    { type: "choice", values: ["none", "periodic", "on_commit"] },
-    "on_commit",
-    { key: "storage.fsync_mode" },
-  ),
-  absent("FELIX_DURABLE_FSYNC_INTERVAL_MS", MILLISECONDS, "250", {
-    key: "storage.fsync_interval_ms",
-  }),
-  absent("FELIX_DURABLE_SEGMENT_BYTES", BYTES, "268435456", { key: "storage.segment_bytes" }),
-  absent("FELIX_DURABLE_RETENTION_BYTES", BYTES, null, { key: "storage.retention_bytes" }),
-  absent("FELIX_DURABLE_RETENTION_SECONDS", COUNT, null, { key: "storage.retention_seconds" }),
-  absent("FELIX_DURABLE_RETENTION_INTERVAL_SECONDS", COUNT, "60", {
-    key: "storage.retention_interval_seconds",
-  }),
-  absent("FELIX_DURABLE_INDEX_SPACING_BYTES", BYTES, "4096"),
-  absent("FELIX_DURABLE_MAX_RECORDS_PER_READ", COUNT, "10000"),
   absent("FELIX_DURABLE_PREALLOCATE", BOOLEAN, "true"),
-  absent("FELIX_DURABLE_VERIFY_ALL_ON_OPEN", BOOLEAN, "false"),
-  absent("FELIX_DURABLE_REPAIR_CHECKSUM_TAIL", BOOLEAN, "false"),
   absent("FELIX_DURABLE_ROLLOVER_THRESHOLD_PERCENT", PERCENT, "100"),
   absent("FELIX_DURABLE_MAX_OVERSHOOT_PERCENT", PERCENT, "100"),
   absent("FELIX_DURABLE_OFFLOAD_DIR", PATH),

@@ -70,6 +70,11 @@ export class Envelope implements Delivery {
     return HEADROOM_BYTES;
   }
 
+  /** Whether somebody wanted the frame of `shape` before. */
+  hasFrame(shape: FrameShape): boolean {
+    return (shape === "plain" ? this.plainFrame : this.offsetsFrame) !== null;
+  }
+
   /** The frame of `shape`, encoded at the first call for it and shared ever after. */
   frame(shape: FrameShape, encoder: FrameEncoder): Uint8Array {
     const known = shape === "plain" ? this.plainFrame : this.offsetsFrame;

@@ -1,5 +1,5 @@
-// The broker core: streams, their publish pipeline and subscribers, and caches, all in memory. It
-// knows plain types only: no wire message, no transport, no clock, timer, randomness or file.
+// The broker core: streams, their publish pipeline and subscribers, and caches. It knows plain
+// types and the log only: no wire message, no transport, no clock, timer, randomness or file.
 
 export { CacheRegistry } from "./cache_registry.ts";
 export type { Cache, CacheDefinition } from "./cache_registry.ts";
@@ -20,7 +20,7 @@ export type {
 } from "./publish_job.ts";
 export { PublishPipeline } from "./publish_pipeline.ts";
 export type { Submitted } from "./publish_pipeline.ts";
-export { recordBatchOf, recordsAt } from "./record_batch.ts";
+export { hasRecordOver, recordBatchOf, recordsAt } from "./record_batch.ts";
 export type { RecordBatch } from "./record_batch.ts";
 export { MAX_SHARDS } from "./scope.ts";
 export { noDeliveries, StreamRegistry } from "./stream_registry.ts";

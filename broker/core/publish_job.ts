@@ -22,7 +22,14 @@ export type PublishOutcome =
   /** It may be appended, or may yet be: the answer did not come in time. */
   | { readonly kind: "unknown"; readonly code: "unacknowledged" }
   /** The append failed; nothing was appended. */
-  | { readonly kind: "failed"; readonly code: "internal"; readonly message: string };
+  | { readonly kind: "failed"; readonly code: "internal"; readonly message: string }
+  /** The log refused it, and nothing was appended, or `unsure`: its flush failed. */
+  | {
+    readonly kind: "failed";
+    readonly code: "storage";
+    readonly message: string;
+    readonly unsure: boolean;
+  };
 
 /** One publish on its way to one shard. */
 export interface PublishJob {

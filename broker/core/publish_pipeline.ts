@@ -15,6 +15,7 @@ import { MAX_CLAIM_JOBS } from "./publish_counters.ts";
 import type { PublishCounters } from "./publish_counters.ts";
 import { DONE, QUEUED, QueuedPublish, WAITING } from "./queued_publish.ts";
 import type { StreamShard } from "./stream_shard.ts";
+import type { StorageError } from "@felix/storage";
 
 /** Bytes that a claim takes behind its first publish. */
 export const MAX_CLAIM_BYTES_BEHIND: number = 1024 * 1024;
@@ -53,6 +54,8 @@ export class PublishPipeline {
   #recent: QueuedPublish[] = [];
   /** The claim being made. */
   readonly #claim: QueuedPublish[] = [];
+  /** Publishes whose claim waits for its flush. */
+  #staged = 0;
   #pumping = false;
   #fault: { readonly error: unknown } | null = null;
 
@@ -143,7 +146,7 @@ export class PublishPipeline {
   ownPending(): void {
     const recent = this.#recent;
     if (recent.length === 0) return;
-    if (this.#queue.queued + this.#admission.waiting > 0) {
+    if (this.#queue.queued + this.#admission.waiting + this.#staged > 0) {
       for (const publish of recent) {
         if (publish.state === DONE) continue;
         if (!publish.owned) publish.own();
@@ -253,6 +256,10 @@ export class PublishPipeline {
     }
     const claim = this.#claim;
     this.#gather(lane);
+    if (shard.log !== null && shard.active && claim[0]!.count > 0) {
+      this.#stage(lane, shard, claim.splice(0));
+      return;
+    }
     const first = shard.tail;
     const failure = shard.active ? this.#append(shard, first) : NOT_FOUND;
     this.#queue.complete(lane);
@@ -266,6 +273,43 @@ export class PublishPipeline {
       offset += publish.count;
     }
     claim.length = 0;
+  }
+
+  /**
+   * A claim of a durable shard: the lane is held until its offsets are taken, not for its flush.
+   */
+  #stage(lane: Lane<QueuedPublish>, shard: StreamShard, claim: QueuedPublish[]): void {
+    this.#counters.claimJobs[claim.length]!++;
+    const first = shard.log!.tail;
+    this.#staged += claim.length;
+    const held = shard.stage(claim, (failure) => {
+      this.#finish(claim, first, failure);
+      if (this.#admission.freed) this.#askForPump();
+    });
+    // The log and the envelope have copies: what the client sent is not needed any more.
+    for (const publish of claim) publish.letGo();
+    if (held === null) return this.#queue.complete(lane);
+    held.then(() => {
+      this.#queue.complete(lane);
+      this.#askForPump();
+    });
+  }
+
+  /** Answers the publishes of a claim that begins at `first`. */
+  #finish(claim: readonly QueuedPublish[], first: number, failure: StorageError | null): void {
+    let offset = first;
+    this.#staged -= claim.length;
+    for (const publish of claim) {
+      this.#admission.leave(publish);
+      publish.finish();
+      if (!publish.settled) {
+        this.#settle(
+          publish,
+          failure === null ? { kind: "written", offset, durable: true } : refused(failure),
+        );
+      }
+      offset += publish.count;
+    }
   }
 
   /** Takes the first publish of `lane` and those behind it that one claim may hold. */
@@ -325,4 +369,9 @@ export class PublishPipeline {
   #askForPump(): void {
     if (!this.#pumping && this.onRunnable !== null) this.onRunnable();
   }
+}
+
+function refused({ code, message }: StorageError): PublishOutcome {
+  // A failed flush leaves it open whether the records are there; everything else wrote nothing.
+  return { kind: "failed", code: "storage", message, unsure: code === "sync_failed" };
 }

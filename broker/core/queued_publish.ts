@@ -59,6 +59,12 @@ export class QueuedPublish implements RecordBatch, QueuedJob {
     this.body = this.body.slice();
   }
 
+  /** Lets go of the body; its records have been copied. */
+  letGo(): void {
+    this.owned = true;
+    this.body = NO_BYTES;
+  }
+
   /** Leaves the pipeline and lets go of the body. */
   finish(): void {
     this.state = DONE;

@@ -49,3 +49,14 @@ export function recordsAt(bytes: Uint8Array, at: number, count: number): Uint8Ar
   }
   return records;
 }
+
+/** Whether a record of `batch` is longer than `bytes`. */
+export function hasRecordOver({ body }: RecordBatch, bytes: number): boolean {
+  const view = new DataView(body.buffer, body.byteOffset, body.byteLength);
+  for (let at = 0; at < body.length;) {
+    const length = view.getUint32(at);
+    if (length > bytes) return true;
+    at += RECORD_PREFIX_BYTES + length;
+  }
+  return false;
+}

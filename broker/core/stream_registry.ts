@@ -2,6 +2,7 @@
 // registering it again answers the same stream, registering another one under its name is refused.
 // Shards carry small dense handles; a handle is used again only with a new generation.
 
+import type { SegmentLog } from "@felix/storage";
 import { CoreError, invariant } from "./core_error.ts";
 import type { EncodeStats } from "./envelope.ts";
 import { checkScope, checkShards, scopeKey } from "./scope.ts";
@@ -66,12 +67,13 @@ export class StreamRegistry {
   }
 
   /**
-   * Registers a stream, or answers the one that already has this very definition.
+   * Registers a stream, or answers the one that already has this very definition. `logs`: the open
+   * logs of a durable stream's shards, by index.
    *
    * @throws {CoreError} `invalid_definition`, `durable_not_available`, or `definition_changed` when
    * a stream of this name has another width, routing or durability.
    */
-  register(definition: StreamDefinition): Stream {
+  register(definition: StreamDefinition, logs: readonly SegmentLog[] = []): Stream {
     checkScope(definition.tenant, definition.namespace, definition.stream);
     checkShards(definition.shards);
     const key = scopeKey(definition.tenant, definition.namespace, definition.stream);
@@ -80,13 +82,13 @@ export class StreamRegistry {
       checkUnchanged(known.definition, definition);
       return known;
     }
-    if (definition.durable) {
+    if (definition.durable && logs.length !== definition.shards) {
       const message = `stream ${nameOf(definition)} is durable; this broker has no durable storage`;
       throw new CoreError("durable_not_available", message);
     }
     const stream = new Stream({ ...definition });
     for (let index = 0; index < definition.shards; index++) {
-      stream.shards.push(this.#shard(stream, index));
+      stream.shards.push(this.#shard(stream, index, logs[index] ?? null));
     }
     this.#streams.set(key, stream);
     return stream;
@@ -121,12 +123,12 @@ export class StreamRegistry {
     return [...this.#streams.values()];
   }
 
-  #shard(stream: Stream, index: number): StreamShard {
+  #shard(stream: Stream, index: number, log: SegmentLog | null): StreamShard {
     const handle = this.#freeHandles.pop() ?? this.#generations.length;
     const generation = (this.#generations[handle] ?? 0) + 1;
     invariant(handle <= this.#generations.length, "B7: handles are dense");
     this.#generations[handle] = generation;
-    return new StreamShard(stream, index, handle, generation, this.#options);
+    return new StreamShard(stream, index, handle, generation, this.#options, log);
   }
 }
 

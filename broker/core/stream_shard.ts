@@ -1,6 +1,7 @@
-// One shard of an in-memory stream: the most recent records in a ring, and who subscribes. An
-// append takes sequences, copies the records once and hands one envelope to the ring and to every
-// subscriber in the same turn, so append order is delivery order (spec/semantics.md §3.4, §4.1).
+// One shard of a stream: the most recent records in a ring, who subscribes, and on a durable stream
+// the log under it. Offsets are taken in append order; ring and subscribers get one envelope for
+// each claim in that order, in memory at once and on a durable stream when the log's promise is
+// kept (spec/semantics.md §3.4, §4.1).
 
 import { invariant } from "./core_error.ts";
 import { Envelope, EnvelopeTail, HEADROOM_BYTES } from "./envelope.ts";
@@ -8,6 +9,9 @@ import type { EncodeStats } from "./envelope.ts";
 import { RECORD_PREFIX_BYTES } from "./record_batch.ts";
 import type { RecordBatch } from "./record_batch.ts";
 import { Ring } from "./ring.ts";
+import type { SegmentLog } from "@felix/storage";
+import { ShardLog } from "./shard_log.ts";
+import type { ClaimDone } from "./shard_log.ts";
 import { Slab } from "./slab.ts";
 import type { Stream } from "./stream_registry.ts";
 import { Subscriber } from "./subscriber.ts";
@@ -46,10 +50,12 @@ export interface ShardOptions {
   readonly deliveryCounters: DeliveryCounters;
 }
 
-/** A shard of an in-memory stream; made by `StreamRegistry.register`. */
+/** A shard of a stream; made by `StreamRegistry.register`. */
 export class StreamShard {
-  /** Sequence of the next record. */
+  /** Offset after the newest record that readers may see. */
   tail = 0;
+  /** The log under it; `null` on an in-memory stream. */
+  readonly log: ShardLog | null;
   /** Called when appending has become possible again; the publish pipeline's. */
   onRoom: (() => void) | null = null;
 
@@ -71,8 +77,24 @@ export class StreamShard {
     readonly handle: number,
     readonly generation: number,
     options: ShardOptions,
+    log: SegmentLog | null = null,
   ) {
     this.#options = options;
+    if (log === null) {
+      this.log = null;
+      return;
+    }
+    this.tail = log.tail;
+    this.log = new ShardLog(log, {
+      mayPublish: () => this.#full === 0,
+      publish: (envelope) => this.#publish(envelope),
+      onRoom: () => this.onRoom?.(),
+    }, options.encodeStats);
+  }
+
+  /** Oldest record that can be read. */
+  get base(): number {
+    return this.log?.base ?? this.oldest;
   }
 
   /** Oldest sequence in the ring; the tail if the ring is empty. */
@@ -97,9 +119,9 @@ export class StreamShard {
     return this.stream.active;
   }
 
-  /** `false` while a `block` subscriber is full. */
+  /** `false` while a `block` subscriber is full or too many claims wait for their flush. */
   mayAppend(): boolean {
-    return this.#full === 0;
+    return this.#full === 0 && (this.log === null || this.log.hasRoom);
   }
 
   /**
@@ -107,6 +129,18 @@ export class StreamShard {
    * subscriber. Their bodies are copied once; not empty together. Only while `mayAppend()`.
    */
   append(batches: readonly RecordBatch[], length: number = batches.length): Envelope {
+    const envelope = this.#envelopeOf(batches, length, this.tail);
+    this.#publish(envelope);
+    return envelope;
+  }
+
+  /** The same on a durable stream, whose log keeps the claim first: see `ShardLog.stage`. */
+  stage(batches: readonly RecordBatch[], done: ClaimDone): Promise<void> | null {
+    invariant(this.log !== null, "B12: a durable stream has a log");
+    return this.log.stage(this.#envelopeOf(batches, batches.length, this.log.tail), done);
+  }
+
+  #envelopeOf(batches: readonly RecordBatch[], length: number, base: number): Envelope {
     invariant(this.#full === 0, "B6: nothing is appended while a `block` subscriber is full");
     invariant(!this.#fanningOut, "B1: an append ends before the next one begins");
     let count = 0;
@@ -126,17 +160,15 @@ export class StreamShard {
       end += body.length;
     }
     invariant(end === bytes, "B2: a body is its payloads and their lengths");
-    const envelope = new Envelope(
-      this.tail,
-      count,
-      payloadBytes,
-      storage,
-      this.#options.encodeStats,
-    );
-    this.tail += count;
+    return new Envelope(base, count, payloadBytes, storage, this.#options.encodeStats);
+  }
+
+  /** Lets readers see a claim: the ring and every subscriber get it in one turn. */
+  #publish(envelope: Envelope): void {
+    invariant(envelope.base === this.tail, "B1: claims become visible in append order");
+    this.tail += envelope.count;
     this.#keep(envelope);
     this.#fanOut(envelope);
-    return envelope;
   }
 
   /**
@@ -144,7 +176,7 @@ export class StreamShard {
    * start on, each in its backlog or live, never both. Its queue holds the backlog on return.
    */
   subscribe(start: SubscribeStart, options: SubscriberOptions): SubscribeResult {
-    const { oldest, tail } = this;
+    const { base: oldest, tail } = this;
     let first = tail;
     if (start === "earliest") first = oldest;
     else if (start !== "latest") {
@@ -155,10 +187,33 @@ export class StreamShard {
     }
     const id = this.#nextSubscriberId++;
     const subscriber = new Subscriber(id, this, options, this.#options.deliveryCounters);
-    this.#addBacklog(subscriber, first);
+    subscriber.historyFrom = first;
+    if (first >= this.oldest) this.#join(subscriber);
+    return { kind: "subscribed", subscriber, start: first, live: tail };
+  }
+
+  /**
+   * Gives a subscriber that is still in history its next page from the log, or lets it join the
+   * live ones once the ring holds what it needs next: it joins in the turn in which its backlog is
+   * complete, so no record is missing or there twice. To be called when its queue is empty.
+   *
+   * @throws {StorageError} `trimmed` when retention removed what it was to get next
+   */
+  async replay(subscriber: Subscriber): Promise<void> {
+    const from = subscriber.historyFrom;
+    if (from === null || !subscriber.open || this.log === null) return;
+    if (from >= this.oldest) return this.#join(subscriber);
+    const { envelopes, next } = await this.log.read(from, this.tail);
+    if (!subscriber.open) return;
+    for (const envelope of envelopes) subscriber.addBacklog(envelope);
+    subscriber.historyFrom = next;
+  }
+
+  #join(subscriber: Subscriber): void {
+    this.#addBacklog(subscriber, subscriber.historyFrom!);
+    subscriber.historyFrom = null;
     subscriber.slot = this.#subscribers.length;
     this.#subscribers.push(subscriber);
-    return { kind: "subscribed", subscriber, start: first, live: tail };
   }
 
   /** Ends a subscription: what it has queued is discarded. Once is enough, twice does no harm. */
@@ -185,7 +240,9 @@ export class StreamShard {
   subscriberHasRoom(): void {
     this.#full--;
     invariant(this.#full >= 0, "B6: a subscriber blocks its shard once");
-    if (this.#full === 0 && this.onRoom !== null) this.onRoom();
+    if (this.#full > 0) return;
+    this.log?.resume();
+    if (this.mayAppend() && this.onRoom !== null) this.onRoom();
   }
 
   #keep(envelope: Envelope): void {
@@ -224,6 +281,8 @@ export class StreamShard {
   }
 
   #forget(subscriber: Subscriber): void {
+    // One that is still in history is not listed.
+    if (subscriber.slot < 0) return;
     const last = this.#subscribers.pop()!;
     if (last !== subscriber) {
       invariant(

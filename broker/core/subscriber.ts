@@ -25,6 +25,8 @@ export interface SubscriberOptions {
    * free. One envelope fits an empty queue in any case.
    */
   readonly budgetBytes?: number;
+  /** After the first drop it takes nothing more: the subscription ends there and is resumed. */
+  readonly endsAtDrop?: boolean;
 }
 
 /** Counted over all subscribers (spec/operations.md §9.2). */
@@ -61,6 +63,8 @@ export class Subscriber {
   queuedBytes = 0;
   /** `false` once closed: it is offered nothing more. */
   open = true;
+  /** Offset of the first record that it has yet to get from history; `null` = it is live. */
+  historyFrom: number | null = null;
   /** Place in the shard's list of subscribers; the shard's own. */
   slot = -1;
 
@@ -70,6 +74,7 @@ export class Subscriber {
   readonly capacityEnvelopes: number;
   /** Bytes of live records it may hold. */
   readonly budgetBytes: number;
+  readonly #endsAtDrop: boolean;
   readonly #queue = new Ring<Delivery>();
   readonly #counters: DeliveryCounters;
   /** How many of the queued deliveries are backlog, and their bytes: outside the bounds. */
@@ -91,6 +96,7 @@ export class Subscriber {
     this.policy = options.policy;
     this.capacityEnvelopes = options.capacityEnvelopes;
     this.budgetBytes = budgetBytes;
+    this.#endsAtDrop = options.endsAtDrop ?? false;
     this.#counters = counters;
   }
 
@@ -115,7 +121,8 @@ export class Subscriber {
   offer(envelope: Envelope): void {
     if (!this.open) return;
     this.offered += envelope.count;
-    if (this.policy !== "block" && !this.#fits(bytesOf(envelope))) {
+    const ended = this.#endsAtDrop && this.dropped > 0;
+    if (ended || this.policy !== "block" && !this.#fits(bytesOf(envelope))) {
       this.#drop(envelope);
       return;
     }
@@ -127,16 +134,21 @@ export class Subscriber {
 
   /**
    * Takes the oldest deliveries: as many as hold at most `maxEvents` records and `maxBytes` payload
-   * bytes together, and one in any case if something is queued; `[]` if nothing is.
+   * bytes together, without a gap between them, and one in any case if something is queued; `[]`
+   * if nothing is.
    */
   take(maxEvents: number, maxBytes: number): Delivery[] {
     const taken: Delivery[] = [];
     let events = 0;
     let bytes = 0;
+    let after = 0;
     for (let next = this.#queue.front; next !== undefined; next = this.#queue.front) {
       events += next.count;
       bytes += next.payloadBytes;
-      if (taken.length > 0 && (events > maxEvents || bytes > maxBytes)) break;
+      if (taken.length > 0 && (events > maxEvents || bytes > maxBytes || next.base !== after)) {
+        break;
+      }
+      after = next.base + next.count;
       taken.push(next);
       this.#dequeue(next);
     }

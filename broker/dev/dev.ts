@@ -54,15 +54,16 @@ async function run(options: DevOptions): Promise<number> {
     const hint = didYouMean.length === 0 ? "" : `; did you mean ${didYouMean.join(" or ")}?`;
     stderr(`dev: ${name} is set and nothing reads it${hint}\n`);
   }
-  if (options.memory) stderr("dev: --memory: this build always keeps its data in memory\n");
   const catalog = options.catalog ?? (env["FELIX_CATALOG_FILE"] || null);
   const lock = await lockState(options.state);
   if (lock === null) {
     throw new DevArgumentError(`another broker runs with the state directory ${options.state}`);
   }
-  const state = await prepareState(options.state, catalog);
+  const state = await prepareState(options.state, catalog, options.memory);
   removeIfThere(state.devFile);
-  const code = await runChild(planChild(options, state, env), state, catalog);
+  const code = await runChild(planChild(options, state, env), state, () => {
+    return writeCatalog(options.state, catalog, options.memory);
+  });
   removeIfThere(state.devFile);
   lock.close();
   return code;
@@ -71,7 +72,7 @@ async function run(options: DevOptions): Promise<number> {
 async function runChild(
   plan: ChildPlan,
   state: DevelopmentState,
-  catalog: string | null,
+  rewriteCatalog: () => Promise<unknown>,
 ): Promise<number> {
   const child = new Deno.Command(Deno.execPath(), {
     args: [...plan.args],
@@ -82,7 +83,7 @@ async function runChild(
     stdout: "inherit",
     stderr: "inherit",
   }).spawn();
-  const ignore = forwardSignals(child, () => refreshCatalog(state, catalog));
+  const ignore = forwardSignals(child, () => refreshCatalog(rewriteCatalog));
   let exited = false;
   const status = child.status.then((result) => {
     exited = true;
@@ -93,7 +94,8 @@ async function runChild(
   const { code } = await status;
   ignore();
   if (running === null && code === 1) {
-    stderr("dev: the broker did not start; --port 0 and --metrics-port 0 take free ports\n");
+    const hint = "--port 0 and --metrics-port 0 take free ports";
+    stderr(`dev: the broker did not start; its log says why (${hint})\n`);
   }
   return code;
 }
@@ -112,9 +114,9 @@ async function lockState(directory: string): Promise<Deno.FsFile | null> {
 }
 
 /** Before the broker reads its catalog again: what the extra file says now. */
-async function refreshCatalog(state: DevelopmentState, catalog: string | null): Promise<void> {
+async function refreshCatalog(rewriteCatalog: () => Promise<unknown>): Promise<void> {
   try {
-    await writeCatalog(state.directory, catalog);
+    await rewriteCatalog();
   } catch (error) {
     if (!(error instanceof CatalogError)) throw error;
     stderr(`dev: ${error.message}\n`);

@@ -14,7 +14,7 @@ export interface DevOptions {
   readonly port: number | null;
   /** TCP port of metrics and probes; `null`: not given. */
   readonly metricsPort: number | null;
-  /** `--memory` was given. */
+  /** Nothing is kept on disk but keys and certificates. */
   readonly memory: boolean;
   /** Further streams and caches; `null`: none. */
   readonly catalog: string | null;
@@ -43,10 +43,10 @@ export const DEV_USAGE = `deno task dev: a Felix broker for development, on this
 Usage: deno task dev [options]
        deno task dev token [--tenant T] [--principal P] [--perm ACTION:OBJECT]... [--ttl SECONDS]
 
-  --state DIR          where certificates, keys and dev.json live (default .felix)
+  --state DIR          where certificates, keys, data and dev.json live (default .felix)
   --port N             UDP port of the broker (default 5000; 0: any free one)
   --metrics-port N     TCP port of metrics and probes (default 8080; 0: any free one)
-  --memory             keep data in memory; this build always does
+  --memory             keep everything in memory: nothing survives a restart
   --catalog FILE       YAML file with further tenants, streams and caches
   --help               print this
 

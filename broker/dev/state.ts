@@ -18,16 +18,20 @@ const PRINCIPAL = "p:dev";
 const CATALOG = "catalog.yml";
 const TOKEN_TTL_SECONDS = 7 * 24 * 3600;
 
-const BUILT_IN = {
-  tenants: [{
-    id: TENANT,
-    namespaces: [{
-      name: NAMESPACE,
-      streams: [{ name: "events", shards: 1 }, { name: "wide", shards: 8 }],
-      caches: [{ name: "sessions", shards: 1 }, { name: "wide", shards: 8 }],
+/** The streams and caches that are always there; `memory`: no stream is durable. */
+function builtIn(memory: boolean) {
+  const durable = !memory;
+  return {
+    tenants: [{
+      id: TENANT,
+      namespaces: [{
+        name: NAMESPACE,
+        streams: [{ name: "events", shards: 1, durable }, { name: "wide", shards: 8, durable }],
+        caches: [{ name: "sessions", shards: 1 }, { name: "wide", shards: 8 }],
+      }],
     }],
-  }],
-};
+  };
+}
 
 /** Files of a state directory, absolute paths. */
 export interface DevelopmentState {
@@ -38,6 +42,8 @@ export interface DevelopmentState {
   readonly jwksFile: string;
   readonly catalogFile: string;
   readonly tokenFile: string;
+  /** Where durable streams are kept; `null`: in memory. */
+  readonly dataDirectory: string | null;
   /** The file that says that a broker serves. */
   readonly devFile: string;
   /** Streams of tenant `t1`, namespace `default`. */
@@ -64,10 +70,11 @@ export function developmentPermissions(tenant: string): string[] {
 export async function prepareState(
   directory: string,
   extraCatalog: string | null,
+  memory: boolean,
 ): Promise<DevelopmentState> {
   const root = resolve(directory);
   await Deno.mkdir(root, { recursive: true, mode: 0o700 });
-  const file = await writeCatalog(root, extraCatalog);
+  const file = await writeCatalog(root, extraCatalog, memory);
   const certificates = await ensureDevelopmentCertificates(root, []);
   const key = await ensureDevelopmentKey(root);
   const tokenFile = join(root, "token");
@@ -88,6 +95,7 @@ export async function prepareState(
     jwksFile: key.jwksFile,
     catalogFile: join(root, CATALOG),
     tokenFile,
+    dataDirectory: memory ? null : join(root, "data"),
     devFile: join(root, "dev.json"),
     streams: file.streams.filter(here).map((definition) => definition.stream),
     caches: file.caches.filter(here).map((definition) => definition.cache),
@@ -101,8 +109,9 @@ export async function prepareState(
 export async function writeCatalog(
   directory: string,
   extra: string | null,
+  memory: boolean,
 ): Promise<CatalogFile> {
-  const { text, file } = await mergedCatalog(extra);
+  const { text, file } = await mergedCatalog(extra, memory);
   await writeWhole(join(resolve(directory), CATALOG), text, 0o644);
   return file;
 }
@@ -110,13 +119,14 @@ export async function writeCatalog(
 /** The built-in catalog with another one's tenants, namespaces, streams and caches added. */
 async function mergedCatalog(
   extra: string | null,
+  memory: boolean,
 ): Promise<{ text: string; file: CatalogFile }> {
-  let merged: unknown = BUILT_IN;
+  let merged: unknown = builtIn(memory);
   if (extra !== null) {
     const text = await readExtra(extra);
     try {
       parseCatalog(text);
-      merged = merge(BUILT_IN, parse(text) ?? {});
+      merged = merge(builtIn(memory), parse(text) ?? {});
     } catch (error) {
       const reason = error instanceof Error ? error.message : String(error);
       throw new CatalogError(`--catalog ${extra}: ${reason}`, { cause: error });

@@ -7,8 +7,12 @@ import type { BrokerLog } from "../log/broker_log.ts";
 import { readCatalog } from "./prepare.ts";
 
 /** Makes the catalog what `file` lists. */
-export function applyCatalog(catalog: FileCatalog, file: CatalogFile, log: BrokerLog): void {
-  const { added, removed, refused } = catalog.apply(file);
+export async function applyCatalog(
+  catalog: FileCatalog,
+  file: CatalogFile,
+  log: BrokerLog,
+): Promise<void> {
+  const { added, removed, refused } = await catalog.apply(file);
   for (const { name, error } of refused) {
     log.warn("catalog change refused", { name, error, code: "definition_refused" });
   }
@@ -22,14 +26,18 @@ export function applyCatalog(catalog: FileCatalog, file: CatalogFile, log: Broke
   });
 }
 
-/** Reads the catalog file again and applies it. Never throws. */
-export function reloadCatalog(path: string | null, catalog: FileCatalog, log: BrokerLog): void {
+/** Reads the catalog file again and applies it. Never rejects. */
+export async function reloadCatalog(
+  path: string | null,
+  catalog: FileCatalog,
+  log: BrokerLog,
+): Promise<void> {
   if (path === null) {
     log.warn("nothing to reload", { reason: "FELIX_CATALOG_FILE is not set" });
     return;
   }
   try {
-    applyCatalog(catalog, readCatalog(path), log);
+    await applyCatalog(catalog, readCatalog(path), log);
   } catch (error) {
     log.error("catalog reload failed; the catalog stays as it is", { error, code: "bad_catalog" });
   }

@@ -32,8 +32,23 @@ export async function prepare(settings: BrokerSettings): Promise<Prepared> {
     keyServerCa: settings.controlplaneCa === null
       ? null
       : readPem("FELIX_CONTROLPLANE_CA", settings.controlplaneCa),
-    catalog: settings.catalogFile === null ? null : readCatalog(settings.catalogFile),
+    catalog: settings.catalogFile === null ? null : checkedCatalog(settings),
   };
+}
+
+/** What is durable needs storage: known before anything is bound, not at the first publish. */
+function checkedCatalog({ catalogFile, durableStorageDir }: BrokerSettings): CatalogFile {
+  const file = readCatalog(catalogFile!);
+  const durable = file.streams.find((stream) => stream.durable);
+  if (durable !== undefined && durableStorageDir === null) {
+    const name = `${durable.tenant}/${durable.namespace}/${durable.stream}`;
+    throw new ConfigError(
+      "conflict",
+      `FELIX_CATALOG_FILE: ${catalogFile}: stream ${name} is durable and ` +
+        "FELIX_DURABLE_STORAGE_DIR is not set",
+    );
+  }
+  return file;
 }
 
 /** The catalog in `path`. @throws {ConfigError} `bad_file` */

@@ -3,6 +3,7 @@
 
 import { nativeTransport, quicheTransport, TransportError } from "@felix/transport";
 import type { Transport } from "@felix/transport";
+import type { LogStore, RetentionPolicy } from "@felix/storage";
 import { createTokenVerifier } from "../auth/token_verifier.ts";
 import { FileCatalog } from "../catalog/catalog.ts";
 import { formatAddress } from "../config/setting.ts";
@@ -25,6 +26,7 @@ import type { Shutdown } from "./shutdown.ts";
 import { onSignals, onStdinEnd } from "./stop_signals.ts";
 import { watchCertificate } from "./certificate_watch.ts";
 import { generateTlsIdentity } from "./tls_identity.ts";
+import { openStorage } from "./storage.ts";
 import { COMMIT, VERSION } from "./version.ts";
 
 /** Exit codes (spec/operations.md §7). */
@@ -37,8 +39,28 @@ export async function runBroker(
   log: BrokerLog,
 ): Promise<number> {
   const metrics = createBrokerMetrics({ tenantMetricsMax: settings.tenantMetricsMax });
+  const { durableStorageDir } = settings;
+  const storage = durableStorageDir === null
+    ? null
+    : await openStorage(settings, durableStorageDir, log);
+  if (storage === null && durableStorageDir !== null) return EXIT.failed;
+  const code = await serve(settings, prepared, storage?.store ?? null, metrics, log);
+  const closed = storage === null || await storage.close();
+  if (code === EXIT.clean) log.info("broker stopped");
+  return closed ? code : EXIT.failed;
+}
+
+async function serve(
+  settings: BrokerSettings,
+  prepared: Prepared,
+  store: LogStore | null,
+  metrics: BrokerMetrics,
+  log: BrokerLog,
+): Promise<number> {
   const state: ProbeState = { ready: "starting" };
   const catalog = new FileCatalog({
+    store,
+    retention: retentionOf(settings),
     streams: {
       ringRecords: settings.streamRingRecords,
       ringBytes: settings.streamRingBytes,
@@ -47,7 +69,7 @@ export async function runBroker(
     },
     cacheMemoryBytes: settings.cacheMemoryBytes,
   });
-  if (prepared.catalog !== null) applyCatalog(catalog, prepared.catalog, log);
+  if (prepared.catalog !== null) await applyCatalog(catalog, prepared.catalog, log);
   const probes = bindProbes(settings, metrics, catalog, state, log);
   if (probes === null) return EXIT.failed;
   const stopLag = measureLoopLag(metrics.process.eventLoopLag);
@@ -63,7 +85,7 @@ export async function runBroker(
   describeRunning(settings, broker, probes, log);
   log.info("broker started", {
     version: VERSION,
-    storage: "memory",
+    storage: store === null ? "memory" : "durable",
     region: settings.regionId,
     addr: broker.address,
     metrics: probes.address,
@@ -73,8 +95,14 @@ export async function runBroker(
   stopWatching();
   stopLag();
   await probes.close();
-  log.info("broker stopped");
   return EXIT.clean;
+}
+
+function retentionOf({ retentionBytes, retentionSeconds }: BrokerSettings): RetentionPolicy {
+  return {
+    ...(retentionBytes === null ? {} : { maxBytes: retentionBytes }),
+    ...(retentionSeconds === null ? {} : { maxAgeMicros: retentionSeconds * 1_000_000 }),
+  };
 }
 
 function bindProbes(
@@ -190,9 +218,12 @@ async function stopped(
     });
     resolve(shutdown);
   };
+  let reloading = Promise.resolve();
   const ignore = onSignals({
     stop,
-    reload: () => reloadCatalog(settings.catalogFile, catalog, log),
+    reload: () => {
+      reloading = reloading.then(() => reloadCatalog(settings.catalogFile, catalog, log));
+    },
   });
   if (settings.stopWithStdin) onStdinEnd(() => stop("standard input ended"));
   await (await promise).done;

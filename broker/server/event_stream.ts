@@ -6,12 +6,14 @@ import {
   encodeMessage,
   EVENT_HEADROOM_BYTES,
   FLAG_BINARY_EVENT_BATCH_SHARED,
+  FLAG_EVENT_BATCH_OFFSETS,
   writeEventHeader,
   writeFrameHeader,
 } from "@felix/wire";
 import type { ByteWriter, Message } from "@felix/wire";
+import { StorageError } from "@felix/storage";
 import type { SendStream } from "@felix/transport";
-import type { Delivery, Envelope, Subscriber } from "../core/mod.ts";
+import type { Delivery, Envelope, FrameShape, Subscriber } from "../core/mod.ts";
 import { LogGate } from "../log/log_gate.ts";
 import type { TenantRow } from "../metrics/tenant_counters.ts";
 import type { BrokerContext } from "./context.ts";
@@ -23,12 +25,27 @@ import type { Deliverer } from "./turn.ts";
  */
 const MIN_DELAY_US = 1000;
 
-/** Encodes an envelope's frame in place, in front of its body; once per envelope. */
-function encodeEnvelope(envelope: Envelope): Uint8Array {
-  const { storage, count } = envelope;
-  const bodyBytes = storage.length - EVENT_HEADROOM_BYTES;
-  const start = writeEventHeader(storage, EVENT_HEADROOM_BYTES, bodyBytes, count);
-  return storage.subarray(start);
+/**
+ * Encodes an envelope's frame, with or without the offset of its first record: in place in front of
+ * its body, unless the other shape has that place. Once per envelope and shape.
+ */
+function encodeEnvelope(envelope: Envelope, shape: FrameShape): Uint8Array {
+  const { base, count, storage } = envelope;
+  const taken = envelope.hasFrame(shape === "plain" ? "offsets" : "plain");
+  const own = taken ? storage.slice() : storage;
+  const bodyBytes = own.length - EVENT_HEADROOM_BYTES;
+  const offset = shape === "plain" ? undefined : base;
+  return own.subarray(writeEventHeader(own, EVENT_HEADROOM_BYTES, bodyBytes, count, offset));
+}
+
+/** What the client of a subscription is told beside the events. */
+export interface EventStreamOptions {
+  /** Id of the subscription. */
+  readonly id: bigint;
+  /** Frames carry the offset of their first record. */
+  readonly offsets: boolean;
+  /** A drop ends the stream with `subscription_lagged`. */
+  readonly lagged: boolean;
 }
 
 /** Writes the events of one subscription until either side ends it. */
@@ -36,6 +53,7 @@ export class EventStream implements Deliverer {
   readonly #context: BrokerContext;
   readonly #stream: SendStream;
   readonly #subscriber: Subscriber;
+  readonly #options: EventStreamOptions;
   readonly #tenant: TenantRow;
   readonly #onEnd: () => void;
   #scratch: ByteWriter | null = null;
@@ -55,8 +73,10 @@ export class EventStream implements Deliverer {
     context: BrokerContext,
     stream: SendStream,
     subscriber: Subscriber,
+    options: EventStreamOptions,
     onEnd: () => void,
   ) {
+    this.#options = options;
     this.#context = context;
     this.#stream = stream;
     this.#subscriber = subscriber;
@@ -73,9 +93,9 @@ export class EventStream implements Deliverer {
   }
 
   /** Writes the hello, which must come before anything else on the stream. Never rejects. */
-  async hello(subscriptionId: bigint): Promise<void> {
+  async hello(): Promise<void> {
     const out = this.#context.writers.borrow();
-    encodeMessage({ type: "event_stream_hello", subscription_id: subscriptionId }, out);
+    encodeMessage({ type: "event_stream_hello", subscription_id: this.#options.id }, out);
     try {
       await this.#stream.write(out.written());
       this.#context.writers.give(out);
@@ -124,12 +144,52 @@ export class EventStream implements Deliverer {
   deliver(): void {
     if (this.#busy || this.#ended) return;
     const bytes = this.#next();
-    if (bytes === null) {
-      if (this.#ending) this.#finish();
-      return;
-    }
+    if (bytes === null) return this.#idle();
     this.#busy = true;
     this.#stream.write(bytes).then(this.#onWritten, this.#onStopped);
+  }
+
+  /** Nothing is queued: history goes on, or the stream has come to its end, or it waits. */
+  #idle(): void {
+    const { historyFrom, firstDroppedAt } = this.#subscriber;
+    if (historyFrom !== null && !this.#ending) return this.#replay();
+    if (this.#options.lagged && firstDroppedAt >= 0) return this.#lag(firstDroppedAt);
+    if (this.#ending) this.#finish();
+  }
+
+  #lag(resumeFrom: number): void {
+    this.#last = {
+      type: "subscription_lagged",
+      subscription_id: this.#options.id,
+      resume_from: BigInt(resumeFrom),
+    };
+    this.#finish();
+  }
+
+  /** Fetches the next page of history; live events follow in the turn in which it is complete. */
+  #replay(): void {
+    this.#busy = true;
+    const { shard } = this.#subscriber;
+    shard.replay(this.#subscriber).then(() => {
+      this.#busy = false;
+      this.deliver();
+    }, (error) => this.#historyLost(error));
+  }
+
+  /** Never a bare end, which a client takes for the end of the stream (spec/semantics.md §4.7). */
+  #historyLost(error: unknown): void {
+    if (this.#ended) return;
+    const from = this.#subscriber.historyFrom!;
+    const code = error instanceof StorageError ? error.code : "internal";
+    this.#context.log.warn("history cannot be read on", { offset: from, code, error });
+    if (this.#options.lagged) return this.#lag(from);
+    this.#last = {
+      type: "error",
+      message: `history cannot be read on from offset ${from}: ${code}`,
+      code: "storage",
+      retry: "retry",
+    };
+    this.#finish();
   }
 
   readonly #onWritten = (): void => {
@@ -175,7 +235,8 @@ export class EventStream implements Deliverer {
       return frame;
     }
     const out = this.#scratch = writers.borrow();
-    if (frame === null) appendFrame(out, batch);
+    const { offsets } = this.#options;
+    if (frame === null) appendFrame(out, batch, offsets);
     else out.bytes(frame);
     for (let frames = 1; frames < settings.subFlushMaxItems; frames++) {
       if (out.length >= settings.subMaxBytesPerWrite) break;
@@ -183,7 +244,7 @@ export class EventStream implements Deliverer {
       if (batch.length === 0) break;
       this.#count(batch);
       const shared = this.#sharedFrame(batch);
-      if (shared === null) appendFrame(out, batch);
+      if (shared === null) appendFrame(out, batch, offsets);
       else out.bytes(shared);
     }
     return out.written();
@@ -203,7 +264,7 @@ export class EventStream implements Deliverer {
   #sharedFrame(batch: readonly Delivery[]): Uint8Array | null {
     const first = batch[0]!;
     if (batch.length > 1 || first.from > 0) return null;
-    return first.envelope.frame("plain", encodeEnvelope);
+    return first.envelope.frame(this.#options.offsets ? "offsets" : "plain", encodeEnvelope);
   }
 
   async #finish(): Promise<void> {
@@ -224,14 +285,16 @@ export class EventStream implements Deliverer {
 }
 
 /** One frame with the records of several deliveries (spec/wire.md §5.6). */
-function appendFrame(out: ByteWriter, batch: readonly Delivery[]): void {
+function appendFrame(out: ByteWriter, batch: readonly Delivery[], offsets: boolean): void {
   let count = 0;
   let bodyBytes = 0;
   for (const { envelope, bodyStart, count: records } of batch) {
     count += records;
     bodyBytes += envelope.storage.length - bodyStart;
   }
-  writeFrameHeader(out, FLAG_BINARY_EVENT_BATCH_SHARED, 4 + bodyBytes);
+  const flags = FLAG_BINARY_EVENT_BATCH_SHARED | (offsets ? FLAG_EVENT_BATCH_OFFSETS : 0);
+  writeFrameHeader(out, flags, (offsets ? 12 : 4) + bodyBytes);
+  if (offsets) out.u64(BigInt(batch[0]!.base));
   out.u32(count);
   for (const { envelope, bodyStart } of batch) {
     const { storage } = envelope;

@@ -14,12 +14,14 @@ import {
   FEATURE_STREAM_PUBLISH_WINDOW,
   FEATURE_STREAM_SHARDS,
   FEATURE_SUBSCRIBE_QUEUE,
+  FEATURE_SUBSCRIPTION_LAGGED,
   FEATURE_UNSUPPORTED,
   FLAG_BINARY_EVENT_BATCH,
   FLAG_BINARY_EVENT_BATCH_SHARED,
   FLAG_BINARY_PUBLISH_ACK,
   FLAG_BINARY_PUBLISH_ACK_CODE,
   FLAG_BINARY_PUBLISH_ACK_DETAIL,
+  FLAG_BINARY_PUBLISH_ACK_OFFSET,
   FLAG_BINARY_PUBLISH_ACKED,
   FLAG_BINARY_PUBLISH_BATCH,
   FLAG_BINARY_PUBLISH_KEYED,
@@ -31,7 +33,7 @@ import type { Grants } from "../auth/grants.ts";
 /**
  * Flag bits this broker understands. `EVENT_BATCH_OFFSETS` is among them so that clients ask for
  * `earliest` and positions, which the replay ring serves; in-memory streams put no offsets on
- * frames, and so no ack carries one either.
+ * frames, and no ack of theirs carries one either.
  */
 const SERVER_FLAGS = FLAG_BINARY_PUBLISH_BATCH | FLAG_BINARY_EVENT_BATCH |
   FLAG_BINARY_EVENT_BATCH_SHARED | FLAG_BINARY_PUBLISH_ACKED | FLAG_BINARY_PUBLISH_ACK |
@@ -49,6 +51,8 @@ export interface AdvertiseSettings {
   readonly publishWindow: number;
   /** Whether acks follow the write. */
   readonly ackOnCommit: boolean;
+  /** Where durable streams are kept; `null`: there are none, and no ack carries an offset. */
+  readonly durableStorageDir: string | null;
 }
 
 /** The client behind one authenticated stream, shared by its streams that made the same offer. */
@@ -101,11 +105,13 @@ export function authOk(peer: Peer, settings: AdvertiseSettings): AuthOkMessage {
   if (settings.publishWindow > 0) {
     features |= FEATURE_PUBLISH_PIPELINE | FEATURE_STREAM_PUBLISH_WINDOW;
   }
+  const durable = settings.durableStorageDir !== null;
+  if (durable) features |= FEATURE_SUBSCRIPTION_LAGGED;
   const extended = (peer.features & FEATURE_EXTENDED) !== 0;
   if (extended) features |= FEATURE_EXTENDED;
   return {
     type: "auth_ok",
-    server_flags: SERVER_FLAGS,
+    server_flags: durable ? SERVER_FLAGS | FLAG_BINARY_PUBLISH_ACK_OFFSET : SERVER_FLAGS,
     server_features: features >>> 0,
     ...(extended ? { server_features_hi: HIGH_FEATURES } : {}),
     ...(peer.publishWindow > 0 ? { publish_window: peer.publishWindow } : {}),

@@ -7,11 +7,12 @@ import {
   encodeMessage,
   encodePublishAck,
   FEATURE_ACK_ON_COMMIT,
+  FLAG_BINARY_PUBLISH_ACK_OFFSET,
   shardForKey,
   WireError,
 } from "@felix/wire";
 import type { PublishBatchMessage, PublishFrame, PublishMessage } from "@felix/wire";
-import { recordBatchOf } from "../core/mod.ts";
+import { hasRecordOver, recordBatchOf } from "../core/mod.ts";
 import type {
   ConnectionBudget,
   PublishJob,
@@ -66,6 +67,8 @@ class PublishRequest implements PublishJob {
 
 /** An answer that waits for its turn: a publish in the pipeline, or a refusal that needed none. */
 interface Answer {
+  /** Offset of the first record on a durable stream; -1: none. */
+  readonly offset: number;
   readonly requestId: bigint;
   readonly binary: boolean;
   refusal: Refusal | null;
@@ -80,6 +83,7 @@ export class Publisher {
   readonly #outbox: Outbox | null;
   readonly #scopes: PublishScopes;
   readonly #acksFollowWrite: boolean;
+  readonly #tellsOffsets: boolean;
   readonly #tenant: TenantRow;
   /** Acked publishes in the order they came; only kept under a window. */
   readonly #order: Answer[] = [];
@@ -104,6 +108,7 @@ export class Publisher {
     this.#outbox = outbox;
     this.#scopes = new PublishScopes(context.catalog.streams, peer);
     this.#tenant = context.metrics.tenants.row(peer.tenant);
+    this.#tellsOffsets = (peer.flags & FLAG_BINARY_PUBLISH_ACK_OFFSET) !== 0;
     this.#acksFollowWrite = context.settings.ackOnCommit || offers(peer, FEATURE_ACK_ON_COMMIT);
   }
 
@@ -223,7 +228,7 @@ export class Publisher {
     const batch: RecordBatch = "body" in publish
       ? publish
       : { body: publish.records, count: publish.count, payloadBytes: publish.payloadBytes };
-    if (batch.payloadBytes > MAX_RECORD_BYTES && hasLargeRecord(batch)) {
+    if (batch.payloadBytes > MAX_RECORD_BYTES && hasRecordOver(batch, MAX_RECORD_BYTES)) {
       this.#drop(requestId, binary, acked, REFUSAL.recordTooLarge);
       return;
     }
@@ -256,7 +261,7 @@ export class Publisher {
   }
 
   #refuse(requestId: bigint, binary: boolean, refusal: Refusal): void {
-    const answer: Answer = { requestId, binary, refusal, settled: true };
+    const answer: Answer = { requestId, binary, refusal, offset: -1, settled: true };
     this.#context.metrics.publish.result("error", 0);
     this.#expect(answer);
     this.#answerReady(answer);
@@ -286,6 +291,7 @@ export class Publisher {
     if (request.settled) return this.#afterEnqueueAck(outcome);
     request.settled = true;
     if (outcome.kind === "written") {
+      if (outcome.durable && this.#tellsOffsets) request.offset = outcome.offset;
       this.#accepted("ok", request);
       publish.latency(this.#context.nowMs() - request.startedMs);
     } else {
@@ -334,8 +340,9 @@ export class Publisher {
     const out = this.#outbox!.writer;
     const { refusal, requestId } = answer;
     if (refusal === null) {
-      if (answer.binary) encodePublishAck(out, { requestId });
-      else encodeMessage({ type: "publish_ok", request_id: requestId }, out);
+      const offset = answer.offset < 0 ? {} : { offset: BigInt(answer.offset) };
+      if (answer.binary) encodePublishAck(out, { requestId, ...offset });
+      else encodeMessage({ type: "publish_ok", request_id: requestId, ...offset }, out);
     } else if (answer.binary) {
       encodePublishAck(out, { requestId, error: ackError(refusal, this.peer.flags) });
     } else {
@@ -374,19 +381,13 @@ function refusalOf(
     case "unknown":
       return { code: "unacknowledged", message: "the outcome of the publish did not come in time" };
     case "failed":
-      return { code: "internal", message: outcome.message };
+      if (outcome.code === "internal") return { code: "internal", message: outcome.message };
+      return {
+        code: "storage",
+        message: outcome.message,
+        ...(outcome.unsure ? {} : { retry: "retry" }),
+      };
     case "shed":
       return { code: "overloaded", message: "server overloaded" };
   }
-}
-
-function hasLargeRecord(batch: RecordBatch): boolean {
-  const { body } = batch;
-  const view = new DataView(body.buffer, body.byteOffset, body.byteLength);
-  for (let at = 0; at < body.length;) {
-    const bytes = view.getUint32(at);
-    if (bytes > MAX_RECORD_BYTES) return true;
-    at += 4 + bytes;
-  }
-  return false;
 }

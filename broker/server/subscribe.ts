@@ -2,14 +2,19 @@
 // on is missed; then the event stream with its hello, then the answer, then backlog and live
 // events, in that order and no other (spec/wire.md §1.5, spec/semantics.md §4.5).
 
-import { encodeMessage, FEATURE_HI_STREAM_DELETED } from "@felix/wire";
+import {
+  encodeMessage,
+  FEATURE_HI_STREAM_DELETED,
+  FEATURE_SUBSCRIPTION_LAGGED,
+  FLAG_EVENT_BATCH_OFFSETS,
+} from "@felix/wire";
 import type { SubscribedMessage, SubscribeMessage } from "@felix/wire";
 import type { SendStream } from "@felix/transport";
 import type { StreamShard, Subscriber, SubscribeStart } from "../core/mod.ts";
 import type { ClientConnection } from "./connection.ts";
 import type { BrokerContext } from "./context.ts";
 import { EventStream } from "./event_stream.ts";
-import { offersHigh } from "./negotiation.ts";
+import { offers, offersHigh } from "./negotiation.ts";
 import type { Peer } from "./negotiation.ts";
 import type { Outbox } from "./outbox.ts";
 import { encodeError, REFUSAL, streamNotFound } from "./refusal.ts";
@@ -40,7 +45,10 @@ export async function subscribe(
   const id = request.subscription_id ?? context.nextSubscriptionId();
   const claim = connection.claimSubscription(id);
   if (claim !== null) return refuse(claim);
+  const offsets = shard.log !== null && (peer.flags & FLAG_EVENT_BATCH_OFFSETS) !== 0;
+  const lagged = offsets && offers(peer, FEATURE_SUBSCRIPTION_LAGGED);
   const result = shard.subscribe(startOf(request), {
+    endsAtDrop: lagged,
     policy: context.settings.subQueuePolicy,
     capacityEnvelopes: capacityOf(context, request),
     budgetBytes: context.settings.subscriberQueueBytes,
@@ -66,7 +74,7 @@ export async function subscribe(
     const deleted = offersHigh(peer, FEATURE_HI_STREAM_DELETED);
     events.endWith(deleted ? { type: "stream_deleted", subscription_id: id } : null);
   };
-  const events = new EventStream(context, stream, subscriber, () => {
+  const events = new EventStream(context, stream, subscriber, { id, offsets, lagged }, () => {
     shard.stream.onRemoved.delete(onRemoved);
     shard.unsubscribe(subscriber);
     connection.releaseSubscription(id);
@@ -77,8 +85,9 @@ export async function subscribe(
   context.metrics.subscribe.requests.ok++;
   context.metrics.subscribe.active++;
   connection.subscriptions.set(id, events);
-  await events.hello(id);
-  encodeMessage(subscribedMessage(id, request, subscriber), outbox.writer);
+  await events.hello();
+  const positions = offsets ? result : null;
+  encodeMessage(subscribedMessage(id, request, subscriber, positions), outbox.writer);
   outbox.flush();
   events.start();
   if (!shard.active) onRemoved();
@@ -115,10 +124,14 @@ function subscribedMessage(
   id: bigint,
   request: SubscribeMessage,
   subscriber: Subscriber,
+  positions: { readonly start: number; readonly live: number } | null,
 ): SubscribedMessage {
   return {
     type: "subscribed",
     subscription_id: id,
+    ...(positions === null
+      ? {}
+      : { start_offset: BigInt(positions.start), live_offset: BigInt(positions.live) }),
     ...(request.queue_capacity === undefined
       ? {}
       : { queue_capacity: subscriber.capacityEnvelopes }),

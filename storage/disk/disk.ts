@@ -42,7 +42,10 @@ export interface DiskLock {
 export interface Disk {
   /** Opens a file. A missing one (or for `create` an existing one) is `io`. */
   open(path: string, mode: OpenMode): DiskFile;
-  /** Names of the files and directories in a directory, sorted; a missing directory is `null`. */
+  /**
+   * Names of the files and directories in a directory, sorted; `null` when there is no such
+   * directory.
+   */
   list(path: string): string[] | null;
   /** Size of a file in bytes, or `null` when there is none. */
   fileSize(path: string): number | null;

@@ -59,7 +59,9 @@ for (const [name, make] of Object.entries(DISKS)) {
     }
     await disk.makeDirectory(`${directory}/c`);
     assertEquals(disk.list(directory), ["a", "b", "c"]);
+    assertEquals(disk.list(`${directory}/a`), null);
     assertEquals(disk.fileSize(`${directory}/a`), 3);
+    assertEquals(disk.fileSize(`${directory}/c`), null);
     assertEquals(disk.fileSize(`${directory}/z`), null);
     disk.rename(`${directory}/a`, `${directory}/b`);
     await disk.syncDirectory(directory);

@@ -110,7 +110,7 @@ export class RealDisk implements Disk {
   }
 
   list(path: string): string[] | null {
-    if (!existsSync(path)) return null;
+    if (!statSync(path, { throwIfNoEntry: false })?.isDirectory()) return null;
     return attempt("listing", path, () => readdirSync(path).sort());
   }
 

@@ -9,6 +9,8 @@ export { ServerFailed };
 
 /** How to start a development broker. */
 export interface DevBrokerOptions {
+  /** Its built-in streams are durable; in memory without. */
+  readonly durable?: boolean;
   /** Settings on top of the development ones, as environment variables. */
   readonly env?: Readonly<Record<string, string>>;
   /** Further arguments of the development command. */
@@ -62,7 +64,12 @@ export class DevBroker implements AsyncDisposable {
   #spawn(): ServerProcess {
     return new ServerProcess({
       module: MODULE,
-      args: ["--state", this.state, ...(this.#options.args ?? [])],
+      args: [
+        "--state",
+        this.state,
+        ...(this.#options.durable ? [] : ["--memory"]),
+        ...(this.#options.args ?? []),
+      ],
       env: {
         FELIX_QUIC_BIND: "127.0.0.1:0",
         FELIX_BROKER_METRICS_BIND: "127.0.0.1:0",
