@@ -45,8 +45,8 @@ tenants:
           - { name: sessions, shards: 8 }
 \`\`\`
 
-\`shards\` is 1 to 1024, \`routing\` is \`modulo\` or \`jump_hash\`, and \`durable: true\` is
-refused while this build keeps data in memory. On SIGHUP the file is read again: what is new is
+\`shards\` is 1 to 1024, \`routing\` is \`modulo\` or \`jump_hash\`, and \`durable: true\` needs
+\`FELIX_DURABLE_STORAGE_DIR\`. On SIGHUP the file is read again: what is new is
 added, what is gone is removed, and a changed shard count, routing or durability is refused and
 logged.
 `;

@@ -62,7 +62,7 @@ function ownSettings(
     FELIX_CATALOG_FILE: state.catalogFile,
     FELIX_STOP_WITH_STDIN: "true",
     FELIX_DEV_FILE: state.devFile,
-    ...(state.dataDirectory === null ? {} : { FELIX_DURABLE_STORAGE_DIR: state.dataDirectory }),
+    FELIX_DURABLE_STORAGE_DIR: state.dataDirectory ?? "",
     FELIX_DEV_INFO: JSON.stringify({
       caFile: state.caFile,
       tokenFile: state.tokenFile,

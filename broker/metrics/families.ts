@@ -1,11 +1,13 @@
 // The metric families of a broker over its counters (spec/operations.md §9.1 to §9.3, §9.6). Names
 // are upstream's where upstream has one. Everything is read when somebody scrapes, nothing before.
 
+import type { LogStore } from "@felix/storage";
 import { MAX_CLAIM_JOBS } from "../core/mod.ts";
 import type { BrokerMetrics } from "./counters.ts";
 import { counter, gauge, histogram, info, labelled, samples } from "./family.ts";
 import type { Family, Sample } from "./family.ts";
 import { COUNT_BOUNDS, Histogram } from "./histogram.ts";
+import { storageFamilies } from "./storage_families.ts";
 
 /** What the process knows beside its counters. */
 export interface ProcessReadings {
@@ -15,6 +17,8 @@ export interface ProcessReadings {
   readonly startedSeconds: number;
   /** Memory now, in bytes. */
   memory(): { readonly rss: number; readonly heapUsed: number; readonly external: number };
+  /** Durable storage; `null`: there is none. */
+  readonly store?: LogStore | null;
   /** The memory of all caches. */
   readonly caches?: { readonly bytes: number; readonly evicted: number; readonly expired: number };
 }
@@ -29,6 +33,7 @@ export function brokerFamilies(metrics: BrokerMetrics, process: ProcessReadings)
     ...cacheFamilies(metrics, process),
     ...authFamilies(metrics),
     ...processFamilies(metrics, process),
+    ...(process.store == null ? [] : storageFamilies(process.store)),
   ];
 }
 

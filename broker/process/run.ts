@@ -70,7 +70,7 @@ async function serve(
     cacheMemoryBytes: settings.cacheMemoryBytes,
   });
   if (prepared.catalog !== null) await applyCatalog(catalog, prepared.catalog, log);
-  const probes = bindProbes(settings, metrics, catalog, state, log);
+  const probes = bindProbes(settings, metrics, { catalog, store }, state, log);
   if (probes === null) return EXIT.failed;
   const stopLag = measureLoopLag(metrics.process.eventLoopLag);
   const broker = await bindBroker(settings, prepared, catalog, metrics, log);
@@ -108,7 +108,7 @@ function retentionOf({ retentionBytes, retentionSeconds }: BrokerSettings): Rete
 function bindProbes(
   settings: BrokerSettings,
   metrics: BrokerMetrics,
-  catalog: FileCatalog,
+  { catalog, store }: { readonly catalog: FileCatalog; readonly store: LogStore | null },
   state: ProbeState,
   log: BrokerLog,
 ): ProbeServer | null {
@@ -118,6 +118,7 @@ function bindProbes(
     startedSeconds: Date.now() / 1000,
     memory: () => Deno.memoryUsage(),
     caches: catalog.caches.memory,
+    store,
   });
   try {
     const probes = startProbeServer({ ...settings.metricsBind, ...exporter, state });

@@ -70,6 +70,9 @@ test("acks and events tell offsets; history is read from the log [ST10, ST13]", 
   await publishAll(felix, 0, 1000);
   assertEquals(await readFrom(felix, "earliest", 0, 1000), texts(0, 1000));
   assertEquals(await readFrom(felix, 700n, 700, 300), texts(700, 1000));
+  assertEquals(await broker.metric("felix_storage_append_records_total"), 1000);
+  assertEquals(await broker.metric("felix_storage_unsynced_records"), 0);
+  assert(await broker.metric("felix_storage_sync_total") > 0);
   await using connection = await RawConnection.connect(broker);
   const ask = async (start: unknown) => {
     const stream = await connection.stream();
