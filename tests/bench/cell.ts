@@ -54,6 +54,22 @@ export interface PythonCell {
   readonly durationMs: number;
 }
 
+/** A subscriber that reads a whole stream from its first record, which was written before. */
+export interface ReplayCell {
+  readonly kind: "replay";
+  readonly payloadBytes: number;
+  /** Records of a published batch. */
+  readonly batch: number;
+  readonly records: number;
+}
+
+/** Opening a log of `bytes` after a crash: one segment, nothing vouched for. */
+export interface RecoveryCell {
+  readonly kind: "recovery";
+  readonly payloadBytes: number;
+  readonly bytes: number;
+}
+
 /** Memory at rest: connections as the published client opens them, or subscriptions. */
 export interface IdleCell {
   readonly kind: "idle";
@@ -64,7 +80,15 @@ export interface IdleCell {
 }
 
 /** One measurement. */
-export type Cell = IngestCell | FanoutCell | AckedCell | CacheCell | PythonCell | IdleCell;
+export type Cell =
+  | IngestCell
+  | FanoutCell
+  | AckedCell
+  | CacheCell
+  | PythonCell
+  | ReplayCell
+  | RecoveryCell
+  | IdleCell;
 
 /** What a load reports after its measured run. */
 export interface LoadResult {
@@ -89,6 +113,8 @@ export interface Target {
   readonly stream?: string;
   readonly cache?: string;
   readonly token?: string;
+  /** Where a load without a server writes. */
+  readonly directory?: string;
 }
 
 /** Commands that the harness sends to a load process, in this order. */

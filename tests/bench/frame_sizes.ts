@@ -28,6 +28,11 @@ export function eventFrameBytes(payloadBytes: number, batch: number): number {
   return HEADER_BYTES + 4 + batch * (4 + STAMP_BYTES + payloadBytes);
 }
 
+/** Bytes of an event frame of `batch` records that tells the offset of the first. */
+export function replayFrameBytes(payloadBytes: number, batch: number): number {
+  return HEADER_BYTES + 4 + 8 + batch * (4 + payloadBytes);
+}
+
 /** The key with number `index`. */
 export function cacheKey(index: number): string {
   return `key-${String(index % KEY_COUNT).padStart(4, "0")}`;

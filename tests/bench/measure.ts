@@ -3,8 +3,8 @@
 
 import { stripVTControlCharacters } from "node:util";
 import type { Cell, LoadResult } from "./cell.ts";
-import type { Row } from "./rows.ts";
-import { type Contender, type LoadKind, NotInstalled, type Session } from "./session.ts";
+import type { Contender, Row } from "./rows.ts";
+import { type LoadKind, NotInstalled, type Session } from "./session.ts";
 import { median, spread } from "./statistics.ts";
 
 /** Core-microseconds per record, delivery or request. */
@@ -38,8 +38,10 @@ export interface Ratios {
 export interface RowResult extends Figures {
   readonly row: string;
   readonly unit: string;
-  readonly ceiling: Figures & { readonly of: "raw" | "least" };
-  readonly peers: Readonly<Record<string, Figures>>;
+  readonly contender: Contender;
+  /** Figures of the others by name, ceilings first. */
+  readonly beside: Readonly<Record<string, Figures>>;
+  /** Ours divided by each of theirs. */
   readonly ratios: Readonly<Record<string, Ratios>>;
 }
 
@@ -54,7 +56,7 @@ export async function measureRow(
   trials: number,
   withSession: WithSession,
 ): Promise<RowResult> {
-  const contenders: Contender[] = ["felix", row.ceiling, ...row.peers];
+  const contenders: Contender[] = [row.ours, ...row.beside];
   const taken = new Map<Contender, Trial[]>();
   const voids = new Map<Contender, string>();
   for (let trial = 0; trial < trials; trial++) {
@@ -81,19 +83,36 @@ function reasonOf(error: unknown): string {
 }
 
 function assemble(row: Row, figures: (contender: Contender) => Figures): RowResult {
-  const ours = figures("felix");
-  const ceiling = { of: row.ceiling, ...figures(row.ceiling) };
-  const peers = Object.fromEntries(row.peers.map((peer) => [peer, figures(peer)]));
-  const others: [string, Figures][] = [["ceiling", ceiling], ...Object.entries(peers)];
-  const ratios = Object.fromEntries(others.map(([name, other]) => [name, compare(ours, other)]));
-  return { row: row.name, unit: row.unit, ...ours, ceiling, peers, ratios };
+  const ours = figures(row.ours);
+  const beside = Object.fromEntries(row.beside.map((other) => [other, figures(other)]));
+  const ratios = Object.fromEntries(
+    Object.entries(beside).map(([name, other]) => [name, compare(ours, other)]),
+  );
+  return { row: row.name, unit: row.unit, contender: row.ours, ...ours, beside, ratios };
 }
 
 /** Which load generator drives `cell` against `contender`. */
 export function loadFor(contender: Contender, cell: Cell): LoadKind {
   if (cell.kind === "python" || cell.kind === "idle") return cell.kind;
-  if (contender === "least") throw new TypeError("the least broker serves published clients only");
-  return contender;
+  switch (contender) {
+    case "felix":
+    case "felix (fsync)":
+      return "felix";
+    case "jetstream (fsync)":
+    case "jetstream (fsync 2 min)":
+      return "jetstream";
+    case "redis":
+    case "redis (fsync)":
+    case "redis (fsync 1 s)":
+      return cell.kind === "cache" ? "redis" : "redis_stream";
+    case "disk (fsync)":
+    case "disk":
+      return "disk";
+    case "least":
+      throw new TypeError("the least broker serves published clients only");
+    default:
+      return contender;
+  }
 }
 
 async function measureOnce(

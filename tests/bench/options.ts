@@ -1,7 +1,7 @@
 // The command line of the benchmark. Rule: a word that is neither an option nor a row (or the start
 // of rows' names) is refused with the list of rows, before anything is started.
 
-import { FULL, type Row, rows, SMOKE } from "./rows.ts";
+import { FULL, isPeer, type Row, rows, SMOKE } from "./rows.ts";
 
 /** What to run and how to print it. */
 export interface Options {
@@ -54,13 +54,17 @@ export function parseOptions(args: readonly string[]): Options {
   }
   const selected = selectRows(rows(smoke ? SMOKE : FULL), names);
   return {
-    rows: alone ? selected.filter(needsNothing).map((row) => ({ ...row, peers: [] })) : selected,
+    rows: alone ? selected.filter(needsNothing).map(withoutPeers) : selected,
     smoke,
     json,
     alone,
     trials: trials ?? (smoke ? 1 : FULL_TRIALS),
     write,
   };
+}
+
+function withoutPeers(row: Row): Row {
+  return { ...row, beside: row.beside.filter((contender) => !isPeer(contender)) };
 }
 
 function needsNothing(row: Row): boolean {

@@ -8,6 +8,7 @@ import type { Figures, RowResult } from "./measure.ts";
 export function formatRate(rate: number | null, unit: string): string {
   if (rate === null) return "-";
   if (unit === "bytes") return `${(rate / 1024).toFixed(rate < 10_240 ? 1 : 0)} KiB`;
+  if (unit === "bytes/s") return `${(rate / 2 ** 20).toFixed(0)} MiB/s`;
   return Math.round(rate).toLocaleString("en-US");
 }
 
@@ -27,10 +28,10 @@ function formatRatio(value: number | null | undefined): string {
 
 /** Everything a row is printed beside, ours first. */
 function contenders(result: RowResult): [string, Figures][] {
-  return [["felix", result], [result.ceiling.of, result.ceiling], ...Object.entries(result.peers)];
+  return [[result.contender, result], ...Object.entries(result.beside)];
 }
 
-const WIDTHS = [26, 8, 14, 9, 9, 16, 7, 9, 9];
+const WIDTHS = [26, 23, 14, 9, 9, 16, 7, 9, 9];
 const HEADINGS = ["row", "", "rate", "p50 ms", "p99 ms", "core us s + c", "spread", "rate", "p50"];
 
 function line(cells: readonly string[]): string {
@@ -50,7 +51,7 @@ export function tableRow(result: RowResult): string {
   return contenders(result).map(([name, figures], index) => {
     const label = index === 0 ? result.row : "";
     if (figures.void !== undefined) return `${line([label, name])} ${figures.void}`;
-    const ratios = result.ratios[index === 1 ? "ceiling" : name];
+    const ratios = result.ratios[name];
     return line([
       label,
       name,
@@ -119,7 +120,7 @@ function markdownRows(result: RowResult): string[] {
     if (figures.void !== undefined) {
       return `| ${label} | ${name} | ${figures.void.split("\n")[0]} | | | | | | |`;
     }
-    const ratios = result.ratios[index === 1 ? "ceiling" : name];
+    const ratios = result.ratios[name];
     const cells = [
       formatRate(figures.rate, result.unit),
       formatMs(figures.p50_ms),

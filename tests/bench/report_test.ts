@@ -18,9 +18,9 @@ const result: RowResult = {
   row: "acked-1-256",
   unit: "records/s",
   ...ours,
-  ceiling: { of: "raw", ...ceiling },
-  peers: { nats: summarize([], "not installed: not found") },
-  ratios: { ceiling: compare(ours, ceiling), nats: compare(ours, summarize([], "x")) },
+  contender: "felix",
+  beside: { raw: ceiling, nats: summarize([], "not installed: not found") },
+  ratios: { raw: compare(ours, ceiling), nats: compare(ours, summarize([], "x")) },
 };
 
 Deno.test("figures are medians over trials with the spread of the rate", () => {
@@ -35,7 +35,7 @@ Deno.test("one void trial voids the figures", () => {
 });
 
 Deno.test("ratios are ours over theirs and absent where either is", () => {
-  assertEquals(result.ratios.ceiling, { rate: 0.5, p50: 2, core_us_server: 2 });
+  assertEquals(result.ratios.raw, { rate: 0.5, p50: 2, core_us_server: 2 });
   assertEquals(result.ratios.nats, { rate: null, p50: null, core_us_server: null });
 });
 

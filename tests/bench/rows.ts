@@ -3,19 +3,53 @@
 
 import type { Cell } from "./cell.ts";
 
-/** Servers that a row's rate is printed beside. */
-export type Peer = "nats" | "redis";
+/** Who is measured. A name that ends in brackets says what an acknowledgement promises. */
+export type Contender =
+  /** This broker in memory. */
+  | "felix"
+  /** This broker with its log; acknowledged = on the device. */
+  | "felix (fsync)"
+  /** This room of code alone: the segment log without a broker. */
+  | "log"
+  /** Bytes over bare QUIC. */
+  | "raw"
+  /** The smallest server that the published client accepts. */
+  | "least"
+  /** The same bytes written to a file in order, or read from it. */
+  | "disk (fsync)"
+  | "disk"
+  | "nats"
+  | "jetstream (fsync)"
+  | "jetstream (fsync 2 min)"
+  | "redis"
+  | "redis (fsync)"
+  | "redis (fsync 1 s)";
+
+/** Contenders of other makers. */
+const OTHERS: readonly Contender[] = [
+  "nats",
+  "jetstream (fsync)",
+  "jetstream (fsync 2 min)",
+  "redis",
+  "redis (fsync)",
+  "redis (fsync 1 s)",
+];
+
+/** Whether `contender` is a server of another maker, which may not be installed. */
+export function isPeer(contender: Contender): boolean {
+  return OTHERS.includes(contender);
+}
 
 /** What a row's `rate` counts. */
-export type Unit = "records/s" | "deliveries/s" | "requests/s" | "bytes";
+export type Unit = "records/s" | "deliveries/s" | "requests/s" | "bytes" | "bytes/s";
 
 /** One row. */
 export interface Row {
   readonly name: string;
   readonly unit: Unit;
-  /** `raw`: bytes over bare QUIC. `least`: the smallest server that the client accepts. */
-  readonly ceiling: "raw" | "least";
-  readonly peers: readonly Peer[];
+  readonly ours: "felix" | "felix (fsync)" | "log";
+  /** Ceilings first, then peers. */
+  readonly beside: readonly Contender[];
   readonly cell: Cell;
 }
 
@@ -32,6 +66,8 @@ export interface Volume {
   /** Connections and subscriptions of the idle rows. */
   readonly idleConnections: number;
   readonly idleSubscriptions: number;
+  /** Size of the log of the recovery row. */
+  readonly logBytes: number;
   readonly settleMs: number;
 }
 
@@ -43,6 +79,7 @@ export const FULL: Volume = {
   durationMs: 5000,
   idleConnections: 200,
   idleSubscriptions: 1000,
+  logBytes: 2 * 1024 * 1024 * 1024,
   settleMs: 2000,
 };
 
@@ -54,6 +91,7 @@ export const SMOKE: Volume = {
   durationMs: 150,
   idleConnections: 4,
   idleSubscriptions: 20,
+  logBytes: 4 * 1024 * 1024,
   settleMs: 100,
 };
 
@@ -80,6 +118,7 @@ export function rows(volume: Volume): Row[] {
     ...fanoutRows(volume),
     ...ackedRows(volume),
     ...cacheRows(volume),
+    ...durableRows(volume),
     ...publishedClientRows(volume),
     ...idleRows(volume),
   ];
@@ -89,8 +128,8 @@ function ingestRows(volume: Volume): Row[] {
   return [256, 4096].map((payloadBytes): Row => ({
     name: `ingest-${payloadBytes}x64`,
     unit: "records/s",
-    ceiling: "raw",
-    peers: ["nats"],
+    ours: "felix",
+    beside: ["raw", "nats"],
     cell: {
       kind: "ingest",
       payloadBytes,
@@ -106,8 +145,8 @@ function fanoutRows(volume: Volume): Row[] {
       BATCHES.map((batch): Row => ({
         name: `fanout-${fanout}-${payloadBytes}x${batch}`,
         unit: "deliveries/s",
-        ceiling: "raw",
-        peers: ["nats"],
+        ours: "felix",
+        beside: ["raw", "nats"],
         cell: {
           kind: "fanout",
           payloadBytes,
@@ -125,8 +164,8 @@ function ackedRows({ durationMs }: Volume): Row[] {
   const row = (name: string, inFlight: number): Row => ({
     name,
     unit: "records/s",
-    ceiling: "raw",
-    peers: [],
+    ours: "felix",
+    beside: ["raw"],
     cell: { kind: "acked", payloadBytes: 256, inFlight, durationMs },
   });
   return [row("acked-1-256", 1), row("acked-pipelined-256", 256)];
@@ -140,8 +179,8 @@ function cacheRows({ durationMs }: Volume): Row[] {
   ): Row => ({
     name: `cache-${operation}-${payloadBytes}-${CONCURRENCY}${streams > 0 ? "-spread" : ""}`,
     unit: "requests/s",
-    ceiling: "raw",
-    peers: ["redis"],
+    ours: "felix",
+    beside: ["raw", "redis"],
     cell: { kind: "cache", operation, payloadBytes, inFlight: CONCURRENCY, streams, durationMs },
   });
   return [
@@ -153,13 +192,73 @@ function cacheRows({ durationMs }: Volume): Row[] {
   ];
 }
 
+/** Logs of others, with fsync before every acknowledgement and as they come. */
+const LOGS: readonly Contender[] = [
+  "jetstream (fsync)",
+  "jetstream (fsync 2 min)",
+  "redis (fsync)",
+  "redis (fsync 1 s)",
+];
+
+function durableRows(volume: Volume): Row[] {
+  const ours = "felix (fsync)";
+  const unit = "records/s";
+  const batch = 64;
+  const sizes = [256, 4096];
+  const records = (payloadBytes: number) => recordsFor(volume, payloadBytes, batch, INGEST_TIMES);
+  return [
+    ...sizes.map((payloadBytes): Row => ({
+      name: `durable-${payloadBytes}x64`,
+      unit,
+      ours,
+      beside: ["raw", "disk (fsync)", "felix", ...LOGS],
+      cell: { kind: "ingest", payloadBytes, batch, records: records(payloadBytes) },
+    })),
+    ...[1, 256].map((inFlight): Row => ({
+      name: `durable-${inFlight}-256`,
+      unit,
+      ours,
+      beside: ["raw", "disk (fsync)", "felix", ...LOGS],
+      cell: { kind: "acked", payloadBytes: 256, inFlight, durationMs: volume.durationMs },
+    })),
+    ...["put", "get"].map((operation): Row => ({
+      name: `durable-cache-${operation}-256-${CONCURRENCY}`,
+      unit: "requests/s",
+      ours,
+      beside: ["raw", "felix", "redis (fsync)", "redis (fsync 1 s)"],
+      cell: {
+        kind: "cache",
+        operation: operation as "put" | "get",
+        payloadBytes: 256,
+        inFlight: CONCURRENCY,
+        streams: 0,
+        durationMs: volume.durationMs,
+      },
+    })),
+    ...sizes.map((payloadBytes): Row => ({
+      name: `replay-${payloadBytes}x64`,
+      unit,
+      ours,
+      beside: ["raw", "jetstream (fsync 2 min)"],
+      cell: { kind: "replay", payloadBytes, batch, records: records(payloadBytes) / INGEST_TIMES },
+    })),
+    {
+      name: "recovery",
+      unit: "bytes/s",
+      ours: "log",
+      beside: ["disk"],
+      cell: { kind: "recovery", payloadBytes: 4096, bytes: volume.logBytes },
+    },
+  ];
+}
+
 function publishedClientRows({ durationMs }: Volume): Row[] {
   return [1, CONCURRENCY].flatMap((threads) =>
     (["publish", "cache-get"] as const).map((operation): Row => ({
       name: `${operation}-${threads}`,
       unit: "requests/s",
-      ceiling: "least",
-      peers: [],
+      ours: "felix",
+      beside: ["least"],
       cell: { kind: "python", operation, payloadBytes: 256, threads, durationMs },
     }))
   );
@@ -171,15 +270,15 @@ function idleRows(volume: Volume): Row[] {
     {
       name: "idle-connection",
       unit: "bytes",
-      ceiling: "least",
-      peers: [],
+      ours: "felix",
+      beside: ["least"],
       cell: { kind: "idle", what: "connection", count: volume.idleConnections, settleMs },
     },
     {
       name: "idle-subscription",
       unit: "bytes",
-      ceiling: "raw",
-      peers: [],
+      ours: "felix",
+      beside: ["raw"],
       cell: { kind: "idle", what: "subscription", count: volume.idleSubscriptions, settleMs },
     },
   ];

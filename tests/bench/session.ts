@@ -8,13 +8,22 @@ import { DevBroker } from "../support/servers.ts";
 import type { Target } from "./cell.ts";
 import { Child, ChildFailed, cpuMicroseconds, residentBytes } from "./child.ts";
 import { NAMES } from "./frame_sizes.ts";
-import { type PeerServer, startNats, startRedis } from "./load/peer_servers.ts";
-
-/** Whom a row measures: ours, a ceiling or a peer. */
-export type Contender = "felix" | "raw" | "least" | "nats" | "redis";
+import { temporaryFolder } from "../support/temporary_folder.ts";
+import { type PeerServer, startJetStream, startNats, startRedis } from "./load/peer_servers.ts";
+import type { Contender } from "./rows.ts";
 
 /** Whose load generator runs. */
-export type LoadKind = "felix" | "raw" | "nats" | "redis" | "python" | "idle";
+export type LoadKind =
+  | "felix"
+  | "raw"
+  | "log"
+  | "disk"
+  | "nats"
+  | "jetstream"
+  | "redis"
+  | "redis_stream"
+  | "python"
+  | "idle";
 
 /** A server under load. */
 export interface MeasuredServer {
@@ -44,8 +53,12 @@ const VALUE_BYTES = 256;
 const LOAD_MODULES: Readonly<Record<Exclude<LoadKind, "python">, string>> = {
   felix: "load/felix_load.ts",
   raw: "raw/raw_load.ts",
+  log: "load/log_load.ts",
+  disk: "raw/disk_load.ts",
   nats: "load/nats_load.ts",
+  jetstream: "load/jetstream_load.ts",
   redis: "load/redis_load.ts",
+  redis_stream: "load/redis_stream_load.ts",
   idle: "load/idle_load.ts",
 };
 
@@ -97,7 +110,13 @@ export class Session implements AsyncDisposable {
     const felixNames = { ...NAMES, token: "unchecked" };
     switch (contender) {
       case "felix":
-        return await this.#startFelix();
+        return await this.#startFelix(["--memory"]);
+      case "felix (fsync)":
+        return await this.#startFelix([]);
+      case "log":
+      case "disk":
+      case "disk (fsync)":
+        return await this.#folder();
       case "raw":
         return await this.#startModule("raw/raw_server.ts", [certFile, keyFile], { caFile });
       case "least": {
@@ -106,13 +125,32 @@ export class Session implements AsyncDisposable {
       }
       case "nats":
         return await this.#peer(await startNats(certFile, keyFile), caFile);
+      case "jetstream (fsync)":
+      case "jetstream (fsync 2 min)": {
+        const always = contender === "jetstream (fsync)";
+        const { directory = "" } = (await this.#folder()).target;
+        return await this.#peer(await startJetStream(certFile, keyFile, directory, always), caFile);
+      }
       case "redis":
-        return await this.#peer(await startRedis());
+        return await this.#peer(await startRedis(null));
+      case "redis (fsync)":
+      case "redis (fsync 1 s)": {
+        const fsync = contender === "redis (fsync)" ? "always" : "everysec";
+        const { directory = "" } = (await this.#folder()).target;
+        return await this.#peer(await startRedis({ directory, fsync }));
+      }
     }
   }
 
-  async #startFelix(): Promise<MeasuredServer> {
-    const broker = await this.#own(await DevBroker.start({ env: LOSSLESS }));
+  /** A folder where there is no server: its load does everything. */
+  async #folder(): Promise<MeasuredServer> {
+    const { path: directory } = this.#resources.use(await temporaryFolder("felix-bench-"));
+    const target = { hostname: "", port: 0, directory };
+    return { target, cpuMicroseconds: () => 0, residentBytes: () => 0 };
+  }
+
+  async #startFelix(args: readonly string[]): Promise<MeasuredServer> {
+    const broker = await this.#own(await DevBroker.start({ env: LOSSLESS, args }));
     const { caFile, port, token, tenant, namespace, pid } = broker;
     const { stream, cache } = NAMES;
     return {

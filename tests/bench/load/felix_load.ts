@@ -3,7 +3,15 @@
 // spread.
 
 import { type CacheHandle, connect, type FelixClient, type StreamHandle } from "@felix/client";
-import type { AckedCell, CacheCell, Cell, IngestCell, LoadResult, Target } from "../cell.ts";
+import type {
+  AckedCell,
+  CacheCell,
+  Cell,
+  IngestCell,
+  LoadResult,
+  ReplayCell,
+  Target,
+} from "../cell.ts";
 import { cacheKey, KEY_COUNT, NAMES } from "../frame_sizes.ts";
 import { Samples } from "../statistics.ts";
 import { type PreparedLoad, serveLoad } from "../worker.ts";
@@ -60,13 +68,32 @@ function times(total: number): () => boolean {
   return () => left-- > 0;
 }
 
-function ingest(stream: StreamHandle, cell: IngestCell, records: number): Promise<LoadResult> {
+function ingest(
+  stream: StreamHandle,
+  cell: IngestCell | ReplayCell,
+  records: number,
+): Promise<LoadResult> {
   const payloads = Array.from({ length: cell.batch }, () => new Uint8Array(cell.payloadBytes));
   return keepInFlight(
     INGEST_WINDOW,
     times(records / cell.batch),
     () => stream.publishBatch(payloads, { ack: "perBatch" }),
   );
+}
+
+/** Reads the stream from its first record until it has every one. */
+async function replay(stream: StreamHandle, cell: ReplayCell): Promise<LoadResult> {
+  const started = performance.now();
+  const subscription = await stream.subscribe({ start: "earliest" });
+  let completed = 0;
+  while (completed < cell.records) {
+    const events = await subscription.readBatch(1024);
+    if (events.length === 0) break;
+    completed += events.length;
+  }
+  const elapsedMs = performance.now() - started;
+  await subscription.close();
+  return { completed, expected: cell.records, elapsedMs, p50Ms: null, p99Ms: null };
 }
 
 function acked(stream: StreamHandle, cell: AckedCell, durationMs: number): Promise<LoadResult> {
@@ -99,7 +126,7 @@ async function fillCache(cache: CacheHandle, cell: CacheCell): Promise<void> {
 }
 
 async function prepare(cell: Cell, target: Target): Promise<PreparedLoad> {
-  if (cell.kind === "python" || cell.kind === "idle") {
+  if (cell.kind === "python" || cell.kind === "idle" || cell.kind === "recovery") {
     throw new TypeError(`no Felix load for ${cell.kind}`);
   }
   if (cell.kind === "cache" && cell.streams > 0) return await prepareSpread(cell, target);
@@ -109,6 +136,10 @@ async function prepare(cell: Cell, target: Target): Promise<PreparedLoad> {
   const client = await connectFelix(target);
   const finish = () => client.close();
   const stream = client.stream(target.stream ?? NAMES.stream);
+  if (cell.kind === "replay") {
+    await ingest(stream, cell, cell.records);
+    return { run: () => replay(stream, cell), finish };
+  }
   if (cell.kind === "ingest") {
     await ingest(stream, cell, cell.batch * 64);
     return {

@@ -66,7 +66,7 @@ async function openSubscriptions(
   const { tenant: tenant_id, namespace, stream } = target;
   if (tenant_id === undefined) {
     const { writable } = await connection.createBidirectionalStream();
-    const sizes = { requestBytes: 1, answerBytes: 0, fanout: count };
+    const sizes = { requestBytes: 1, answerBytes: 0, count };
     await writable.getWriter().write(encodePreamble({ mode: RawMode.subscribe, ...sizes }));
   }
   for (let index = 0; index < count; index++) {

@@ -1,5 +1,5 @@
-// Starts the servers that a user might pick instead, as far as they are installed: NATS with TLS
-// and Redis (no TLS: its clients' usual set-up on one machine). Rule: looked for in `.peers/` of
+// Starts the servers that a user might pick instead, as far as they are installed: NATS with TLS,
+// with and without JetStream, and Redis (no TLS: its clients' usual set-up on one machine). Rule: looked for in `.peers/` of
 // the repository and on PATH, never downloaded.
 
 import { Child } from "../child.ts";
@@ -38,13 +38,45 @@ export async function startNats(certFile: string, keyFile: string): Promise<Peer
   return await start("nats", path, [...args, ...tls], port, /(\d+\.\d+\.\d+)/);
 }
 
-/** Starts Redis without persistence; `null` where it is not installed. */
-export async function startRedis(): Promise<PeerServer | null> {
+/**
+ * Starts NATS with JetStream in `directory`; `always`: it syncs before it acknowledges, otherwise
+ * every two minutes, its default. `null` where it is not installed.
+ */
+export async function startJetStream(
+  certFile: string,
+  keyFile: string,
+  directory: string,
+  always: boolean,
+): Promise<PeerServer | null> {
+  const path = findProgram("nats-server");
+  if (path === null) return null;
+  const port = freeTcpPort();
+  const config = `${directory}/nats.conf`;
+  const lines = [
+    `listen: "127.0.0.1:${port}"`,
+    `tls { cert_file: "${certFile}", key_file: "${keyFile}" }`,
+    `jetstream { store_dir: "${directory}", sync_interval: ${always ? "always" : '"2m"'} }`,
+  ];
+  await Deno.writeTextFile(config, lines.join("\n"));
+  return await start("nats", path, ["-c", config], port, /(\d+\.\d+\.\d+)/);
+}
+
+/** Where and how Redis keeps its append-only file. */
+export interface RedisPersistence {
+  readonly directory: string;
+  readonly fsync: "always" | "everysec";
+}
+
+/** Starts Redis, in memory with `null`; `null` where it is not installed. */
+export async function startRedis(kept: RedisPersistence | null): Promise<PeerServer | null> {
   const path = findProgram("redis-server");
   if (path === null) return null;
   const port = freeTcpPort();
-  const args = ["--bind", "127.0.0.1", "--port", String(port), "--save", "", "--appendonly", "no"];
-  return await start("redis", path, args, port, /v=(\d+\.\d+\.\d+)/);
+  const args = ["--bind", "127.0.0.1", "--port", String(port), "--save", ""];
+  const keeping = kept === null
+    ? ["--appendonly", "no"]
+    : ["--appendonly", "yes", "--appendfsync", kept.fsync, "--dir", kept.directory];
+  return await start("redis", path, [...args, ...keeping], port, /v=(\d+\.\d+\.\d+)/);
 }
 
 async function start(

@@ -39,7 +39,7 @@ export class ClosedLoop {
     for (let index = 0; index < plan.streams; index++) {
       const stream = await connection.createBidirectionalStream();
       const writer = stream.writable.getWriter() as Writer;
-      await writer.write(encodePreamble({ mode, requestBytes, answerBytes, fanout: 0 }));
+      await writer.write(encodePreamble({ mode, requestBytes, answerBytes, count: 0 }));
       const lane = new Lane(plan, writer);
       readAll(stream.readable, READ_BYTES, (bytes) => lane.answered(bytes.byteLength))
         .catch((error) => lane.fail(error));

@@ -163,7 +163,7 @@ export async function prepareFanout(
 ): Promise<FanoutLoad> {
   const control = await subscriber.createBidirectionalStream();
   const subscribe = control.writable.getWriter();
-  const sizes = { requestBytes: frameBytes, answerBytes: ACK_BYTES, fanout: cell.fanout };
+  const sizes = { requestBytes: frameBytes, answerBytes: ACK_BYTES, count: cell.fanout };
   await subscribe.write(encodePreamble({ mode: RawMode.subscribe, ...sizes }));
   const streams: Readable[] = [];
   for await (const stream of subscriber.incomingUnidirectionalStreams) {

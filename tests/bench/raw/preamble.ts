@@ -5,10 +5,12 @@
 export const RawMode = {
   /** Answer every `requestBytes` with `answerBytes`. */
   echo: 1,
-  /** Open `fanout` one-way streams back and relay publishes on them. */
+  /** Open `count` one-way streams back and relay publishes on them. */
   subscribe: 2,
   /** Relay everything to the subscribers; answer every `requestBytes` with `answerBytes`. */
   publish: 3,
+  /** Send `count` times `requestBytes` on the stream and end it. */
+  send: 4,
 } as const;
 
 /** First bytes of a raw stream. */
@@ -17,7 +19,8 @@ export interface Preamble {
   readonly requestBytes: number;
   /** 0: no answers. */
   readonly answerBytes: number;
-  readonly fanout: number;
+  /** Streams of `subscribe`, frames of `send`. */
+  readonly count: number;
 }
 
 /** Length of an encoded preamble. */
@@ -30,7 +33,7 @@ export function encodePreamble(preamble: Preamble): Uint8Array<ArrayBuffer> {
   view.setUint32(0, preamble.mode);
   view.setUint32(4, preamble.requestBytes);
   view.setUint32(8, preamble.answerBytes);
-  view.setUint32(12, preamble.fanout);
+  view.setUint32(12, preamble.count);
   return bytes;
 }
 
@@ -41,6 +44,6 @@ export function decodePreamble(bytes: Uint8Array): Preamble {
     mode: view.getUint32(0),
     requestBytes: view.getUint32(4),
     answerBytes: view.getUint32(8),
-    fanout: view.getUint32(12),
+    count: view.getUint32(12),
   };
 }

@@ -15,6 +15,10 @@ const READ_BYTES = 16 * 1024;
 const RELAY_READ_BYTES = 64 * 1024;
 const RELAY_BUFFERS = 4;
 
+/** Size of a one-way write, and how many may be unfinished at once. */
+const SEND_BYTES = 64 * 1024;
+const SENDS_IN_FLIGHT = 4;
+
 /** Zeroes to answer with; content does not matter, only its length. */
 const answers = new Uint8Array(1 << 20);
 
@@ -32,8 +36,9 @@ function serveConnection(connection: Deno.QuicConn, topic: Topic): void {
     const writer = stream.writable.getWriter();
     if (preamble.mode === RawMode.echo) await echo(stream.readable, writer, preamble);
     if (preamble.mode === RawMode.publish) await relay(stream.readable, writer, preamble, topic);
+    if (preamble.mode === RawMode.send) await send(writer, preamble);
     if (preamble.mode === RawMode.subscribe) {
-      topic.set(connection, await openSubscribers(connection, preamble.fanout));
+      topic.set(connection, await openSubscribers(connection, preamble.count));
       await writer.write(answers.subarray(0, 1));
     }
   }).catch(() => {});
@@ -67,6 +72,20 @@ async function echo(
       bytes.byteLength
     );
   });
+}
+
+/** Sends what is asked for, a few writes at a time. */
+async function send(writer: Writer, { requestBytes, count }: Preamble): Promise<void> {
+  const writes: Promise<void>[] = [];
+  let left = requestBytes * count;
+  while (left > 0) {
+    if (writes.length === SENDS_IN_FLIGHT) await writes.shift();
+    const bytes = Math.min(left, SEND_BYTES);
+    writes.push(writer.write(answers.subarray(0, bytes)));
+    left -= bytes;
+  }
+  await Promise.all(writes);
+  await writer.close();
 }
 
 /** Relays reads to every subscriber, a few reads at a time, and answers what is whole. */
