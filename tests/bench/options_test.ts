@@ -2,7 +2,7 @@
 
 import { assert, assertEquals, assertStringIncludes, assertThrows } from "@std/assert";
 import { parseOptions, UsageError } from "./options.ts";
-import { FULL, rows } from "./rows.ts";
+import { FULL, isPeer, rows } from "./rows.ts";
 
 const names = (...args: string[]): string[] => parseOptions(args).rows.map(({ name }) => name);
 
@@ -54,7 +54,7 @@ Deno.test("options are read, and alone leaves out what may not be installed", ()
   const options = parseOptions(["--smoke", "--json", "--alone", "--write", "out.md"]);
   assertEquals([options.smoke, options.json, options.trials], [true, true, 1]);
   assertEquals(options.write, "out.md");
-  assert(options.rows.every((row) => row.peers.length === 0 && row.cell.kind !== "python"));
+  assert(options.rows.every((row) => !row.beside.some(isPeer) && row.cell.kind !== "python"));
   assertEquals(parseOptions(["--trials", "5"]).trials, 5);
 });
 

@@ -221,20 +221,6 @@ function durableRows(volume: Volume): Row[] {
       beside: ["raw", "disk (fsync)", "felix", ...LOGS],
       cell: { kind: "acked", payloadBytes: 256, inFlight, durationMs: volume.durationMs },
     })),
-    ...["put", "get"].map((operation): Row => ({
-      name: `durable-cache-${operation}-256-${CONCURRENCY}`,
-      unit: "requests/s",
-      ours,
-      beside: ["raw", "felix", "redis (fsync)", "redis (fsync 1 s)"],
-      cell: {
-        kind: "cache",
-        operation: operation as "put" | "get",
-        payloadBytes: 256,
-        inFlight: CONCURRENCY,
-        streams: 0,
-        durationMs: volume.durationMs,
-      },
-    })),
     ...sizes.map((payloadBytes): Row => ({
       name: `replay-${payloadBytes}x64`,
       unit,

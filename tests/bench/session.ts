@@ -110,9 +110,9 @@ export class Session implements AsyncDisposable {
     const felixNames = { ...NAMES, token: "unchecked" };
     switch (contender) {
       case "felix":
-        return await this.#startFelix(["--memory"]);
+        return await this.#startFelix(false);
       case "felix (fsync)":
-        return await this.#startFelix([]);
+        return await this.#startFelix(true);
       case "log":
       case "disk":
       case "disk (fsync)":
@@ -149,8 +149,8 @@ export class Session implements AsyncDisposable {
     return { target, cpuMicroseconds: () => 0, residentBytes: () => 0 };
   }
 
-  async #startFelix(args: readonly string[]): Promise<MeasuredServer> {
-    const broker = await this.#own(await DevBroker.start({ env: LOSSLESS, args }));
+  async #startFelix(durable: boolean): Promise<MeasuredServer> {
+    const broker = await this.#own(await DevBroker.start({ env: LOSSLESS, durable }));
     const { caFile, port, token, tenant, namespace, pid } = broker;
     const { stream, cache } = NAMES;
     return {

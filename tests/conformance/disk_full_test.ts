@@ -1,5 +1,6 @@
-// A disk that is full, for real: storage on a file system of two megabytes. Publishes are refused by
-// name, reads go on, and with room again so do publishes, without a restart (spec/storage.md §16).
+// A disk that is full, for real: storage on a file system of two megabytes. Publishes are refused
+// by name, reads go on, and with room again so do publishes, without a restart (spec/storage.md
+// §16).
 
 import { assert, assertEquals } from "@std/assert";
 import { connect, type FelixClient } from "@felix/client";

@@ -1,5 +1,5 @@
-// The published client on durable streams: offsets on acks and events, replay from the beginning and
-// from a position, and both over a broker that was killed and started again.
+// The published client on durable streams: offsets on acks and events, replay from the beginning
+// and from a position, and both over a broker that was killed and started again.
 
 import { assertEquals } from "@std/assert";
 import type { DriverEvent } from "./python_driver.ts";

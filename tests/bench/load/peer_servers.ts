@@ -1,6 +1,6 @@
 // Starts the servers that a user might pick instead, as far as they are installed: NATS with TLS,
-// with and without JetStream, and Redis (no TLS: its clients' usual set-up on one machine). Rule: looked for in `.peers/` of
-// the repository and on PATH, never downloaded.
+// with and without JetStream, and Redis (no TLS: its clients' usual set-up on one machine). Rule:
+// looked for in `.peers/` of the repository and on PATH, never downloaded.
 
 import { Child } from "../child.ts";
 
