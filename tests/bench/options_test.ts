@@ -10,19 +10,26 @@ Deno.test("every row is there once", () => {
   const all = rows(FULL).map(({ name }) => name);
   assertEquals(new Set(all).size, all.length);
   const expected = [
-    "ingest-256x64",
-    "ingest-4096x64",
     "acked-1-256",
     "acked-pipelined-256",
-    "cache-miss-0-32",
-    "cache-get-256-32-spread",
-    "cache-put-256-32-spread",
-    "publish-1",
     "cache-get-1",
-    "publish-32",
+    "cache-get-256-32-spread",
     "cache-get-32",
+    "cache-miss-0-32",
+    "cache-put-256-32-spread",
+    "durable-1-256",
+    "durable-256-256",
+    "durable-256x64",
+    "durable-4096x64",
     "idle-connection",
     "idle-subscription",
+    "ingest-256x64",
+    "ingest-4096x64",
+    "publish-1",
+    "publish-32",
+    "recovery",
+    "replay-256x64",
+    "replay-4096x64",
   ];
   for (const fanout of [1, 10]) {
     for (const payload of [0, 256, 1024, 4096]) {
