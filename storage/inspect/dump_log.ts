@@ -6,6 +6,8 @@ import type { Disk } from "../disk/disk.ts";
 import type { LogRecord } from "../format/record.ts";
 import { SEGMENT_HEADER_BYTES } from "../format/segment_header.ts";
 import { DirectoryView } from "../recovery/directory_view.ts";
+import { readSegmentHeader } from "../recovery/segment_scan.ts";
+import { CorruptionError } from "../storage_error.ts";
 import { chainBreak, SegmentWalk } from "./segment_walk.ts";
 import type { Damage } from "./segment_walk.ts";
 
@@ -72,13 +74,20 @@ export class LogDump implements AsyncIterable<LogRecord> {
 /** Segments from the newest on whose header says that it begins at `from` or before. */
 async function segmentsFrom(view: DirectoryView, from: number): Promise<readonly number[]> {
   const { ids } = view;
-  let start = 0;
-  for (let at = 0; at < ids.length; at++) {
-    const id = ids[at]!;
-    const { header } = await SegmentWalk.begin(view.file(id), view.length(id), id);
-    if (header !== null && header.base <= from) start = at;
+  let start = from === 0 ? 0 : ids.length - 1;
+  while (start > 0 && !await beginsBy(view, ids[start]!, from)) start--;
+  return ids.slice(Math.max(start, 0));
+}
+
+async function beginsBy(view: DirectoryView, segment: number, from: number): Promise<boolean> {
+  try {
+    const file = view.file(segment);
+    const { base } = await readSegmentHeader(file, view.length(segment), "", segment);
+    return base <= from;
+  } catch (error) {
+    if (error instanceof CorruptionError) return false;
+    throw error;
   }
-  return ids.slice(start);
 }
 
 function gap(walk: SegmentWalk, expected: number | null, blank: Damage | null): Damage | null {

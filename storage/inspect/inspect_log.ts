@@ -3,6 +3,9 @@
 // remove is a repair, every other place that does not verify is damage.
 
 import type { Disk } from "../disk/disk.ts";
+import type { DurableMark } from "../format/durable_mark.ts";
+import { SEGMENT_HEADER_BYTES } from "../format/segment_header.ts";
+import { readMark } from "../log/mark_file.ts";
 import { DirectoryView } from "../recovery/directory_view.ts";
 import { planDirectory } from "../recovery/recover.ts";
 import type { RecoveryPlan, RecoverySettings } from "../recovery/recovery_plan.ts";
@@ -46,15 +49,25 @@ export interface FoundDamage extends Damage {
   readonly refusesToOpen: boolean;
 }
 
+/** Bytes that the durable mark says were on the device and that are not there any more. */
+export interface MissingBytes {
+  readonly segment: number;
+  /** First byte that is missing. */
+  readonly position: number;
+  readonly bytes: number;
+}
+
 /** What was found in a log's directory. */
 export interface LogInspection {
   readonly directory: string;
-  /** Nothing is damaged and nothing would be cut or removed. */
+  /** Nothing is damaged or missing, and nothing would be cut or removed. */
   readonly sound: boolean;
   readonly segments: readonly InspectedSegment[];
   /** What opening would do, in order; nothing when it refuses. */
   readonly repairs: readonly Repair[];
   readonly damage: readonly FoundDamage[];
+  /** Opening passes over this: it may have to, as an interrupted truncation looks the same. */
+  readonly missing: MissingBytes | null;
 }
 
 /** Reads the whole log of `directory`, an absolute path. */
@@ -63,6 +76,8 @@ export async function inspectLog(
   directory: string,
   settings: RecoverySettings,
 ): Promise<LogInspection> {
+  // First, so that beside a running broker it does not vouch for what is written after the look.
+  const mark = await readMark(disk, directory);
   const { plan, refusal } = await planOrRefusal(disk, directory, settings);
   const view = new DirectoryView(disk, directory);
   try {
@@ -86,8 +101,10 @@ export async function inspectLog(
       damage.push({ ...refusal, refusesToOpen: true });
     }
     const repairs = plan === null ? [] : repairsOf(plan, view);
-    const sound = damage.length === 0 && repairs.every(({ action }) => action === "index");
-    return { directory, sound, segments, repairs, damage };
+    const missing = plan === null ? null : missingBytes(mark, plan);
+    const sound = damage.length === 0 && missing === null &&
+      repairs.every(({ action }) => action === "index");
+    return { directory, sound, segments, repairs, damage, missing };
   } finally {
     view.close();
   }
@@ -118,6 +135,17 @@ export function repairsOf(plan: RecoveryPlan, view: DirectoryView): Repair[] {
       cause,
     })),
   ];
+}
+
+/** What the mark vouches for and `plan` does not find. */
+export function missingBytes(
+  mark: DurableMark | null,
+  { newest }: RecoveryPlan,
+): MissingBytes | null {
+  if (mark === null || (newest !== null && newest.id > mark.segment)) return null;
+  const position = newest?.id === mark.segment ? newest.bytes : 0;
+  if (mark.syncedBytes <= Math.max(position, SEGMENT_HEADER_BYTES)) return null;
+  return { segment: mark.segment, position, bytes: mark.syncedBytes - position };
 }
 
 async function planOrRefusal(

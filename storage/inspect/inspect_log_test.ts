@@ -68,6 +68,18 @@ Deno.test("a torn tail is named with the bytes that opening would cut", async ()
   ]);
 });
 
+Deno.test("records that the mark vouches for and that are gone are missed", async () => {
+  const disk = new SimulatedDisk();
+  const directory = await writeTestLog(disk);
+  lengthen(disk, segmentPath(directory, 3), -31);
+  let found = await inspect(disk, directory);
+  assertEquals([found.sound, found.repairs, found.damage], [false, [], []]);
+  assertEquals(found.missing, { segment: 3, position: 32, bytes: 31 });
+  disk.unlink(segmentPath(directory, 3));
+  found = await inspect(disk, directory);
+  assertEquals(found.missing, { segment: 3, position: 0, bytes: 63 });
+});
+
 Deno.test("files of a lost roll would be removed; a log without an index is sound", async () => {
   const disk = new SimulatedDisk();
   const directory = await writeTestLog(disk);

@@ -1,17 +1,24 @@
 // What was found in a log, in lines for people. Rule: every repair and every damage has a line of
 // its own with segment, byte and kind.
 
-import type { FoundDamage, InspectedSegment, LogInspection, Repair } from "./inspect_log.ts";
+import type {
+  FoundDamage,
+  InspectedSegment,
+  LogInspection,
+  MissingBytes,
+  Repair,
+} from "./inspect_log.ts";
 import type { Damage } from "./segment_walk.ts";
 
 /** The segments as a table, then what would be repaired and what is damaged. */
 export function inspectionLines(inspection: LogInspection): string[] {
-  const { directory, segments, repairs, damage } = inspection;
+  const { directory, segments, repairs, damage, missing } = inspection;
   return [
     directory,
     ...table(segments),
     ...repairs.map((repair) => `  repair: ${repairText(repair, "would be")}`),
     ...damage.map((found) => `  damage: ${foundText(found)}`),
+    ...missingLines(missing),
     `  ${conclusion(inspection)}`,
   ];
 }
@@ -19,6 +26,14 @@ export function inspectionLines(inspection: LogInspection): string[] {
 /** What a repair did. */
 export function repairedLine(repair: Repair): string {
   return `  repaired: ${repairText(repair, repair.action === "index" ? "was" : "were")}`;
+}
+
+/** A line when bytes are missing. */
+export function missingLines(missing: MissingBytes | null): string[] {
+  if (missing === null) return [];
+  const { segment, position, bytes } = missing;
+  const what = `${bytes} bytes that had been synced are missing`;
+  return [`  missing: segment ${segment}, byte ${position}: ${what}`];
 }
 
 /** Segment, byte and kind. */
@@ -41,8 +56,9 @@ function foundText(found: FoundDamage): string {
   return `${damageText(found)}; ${effect}`;
 }
 
-function conclusion({ sound, segments, damage }: LogInspection): string {
+function conclusion({ sound, segments, damage, missing }: LogInspection): string {
   if (damage.length > 0) return "damaged";
+  if (missing !== null) return "opens without what is missing, unless that was being truncated";
   if (!sound) return "whole after the repairs above, which opening the log makes";
   return segments.length === 0 ? "sound; empty" : "sound";
 }

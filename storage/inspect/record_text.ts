@@ -56,9 +56,7 @@ function isoTime(micros: number): string {
 }
 
 function preview(payload: Uint8Array): string {
-  const text = printable(payload);
-  if (text === null) return cut([...payload.subarray(0, MAX_PAYLOAD_CHARACTERS).toHex()]);
-  return cut([...text]);
+  return cut(printable(payload) ?? payload.subarray(0, MAX_PAYLOAD_CHARACTERS).toHex());
 }
 
 /** The beginning of a payload as text; `null` when what is looked at is not printable. */
@@ -78,7 +76,9 @@ function decode(bytes: Uint8Array, partial = false): string | null {
   }
 }
 
-function cut(characters: readonly string[]): string {
-  if (characters.length <= MAX_PAYLOAD_CHARACTERS) return characters.join("");
+function cut(text: string): string {
+  if (text.length <= MAX_PAYLOAD_CHARACTERS) return text;
+  const characters = [...text];
+  if (characters.length <= MAX_PAYLOAD_CHARACTERS) return text;
   return `${characters.slice(0, MAX_PAYLOAD_CHARACTERS - 1).join("")}\u2026`;
 }

@@ -3,6 +3,7 @@
 
 import type { Disk } from "../disk/disk.ts";
 import { EncodeBuffer } from "../log/encode_buffer.ts";
+import { readMark } from "../log/mark_file.ts";
 import { OpenSegments } from "../log/open_segments.ts";
 import { SegmentLog } from "../log/segment_log.ts";
 import type { LogEnvironment, LogSettings } from "../log/settings.ts";
@@ -10,8 +11,8 @@ import { StorageCounters } from "../log/storage_counters.ts";
 import { DirectoryView } from "../recovery/directory_view.ts";
 import { applyPlan, planDirectory } from "../recovery/recover.ts";
 import { StorageError } from "../storage_error.ts";
-import { repairsOf } from "./inspect_log.ts";
-import type { Repair } from "./inspect_log.ts";
+import { missingBytes, repairsOf } from "./inspect_log.ts";
+import type { MissingBytes, Repair } from "./inspect_log.ts";
 import { lockFileOf } from "./log_directories.ts";
 
 /** What a repair needs. */
@@ -26,11 +27,18 @@ export interface RepairRequest {
   readonly owner: string;
 }
 
+/** What a recovery did. */
+export interface RepairedLog {
+  readonly repaired: readonly Repair[];
+  /** What the mark vouched for and was gone already; the mark does so no more. */
+  readonly missing: MissingBytes | null;
+}
+
 /**
  * Recovers a log and resolves to what that took. Errors: `locked` when a process has the root, and
  * `CorruptionError` when opening would refuse; both change nothing.
  */
-export async function repairLog(request: RepairRequest): Promise<Repair[]> {
+export async function repairLog(request: RepairRequest): Promise<RepairedLog> {
   const { disk, directory, settings, owner } = request;
   const path = lockFileOf(directory);
   const lock = disk.lock(path, owner);
@@ -42,7 +50,8 @@ export async function repairLog(request: RepairRequest): Promise<Repair[]> {
   try {
     const view = new DirectoryView(disk, directory);
     const plan = await planDirectory(disk, directory, settings, directory);
-    const repairs = repairsOf(plan, view);
+    const repaired = repairsOf(plan, view);
+    const missing = missingBytes(await readMark(disk, directory), plan);
     const environment: LogEnvironment = {
       ...request,
       encodeBuffer: new EncodeBuffer(),
@@ -56,7 +65,7 @@ export async function repairLog(request: RepairRequest): Promise<Repair[]> {
       const log = await SegmentLog.open(environment, directory, directory);
       await log.close();
     }
-    return repairs;
+    return { repaired, missing };
   } finally {
     lock.release();
   }

@@ -10,7 +10,7 @@ import type { Command } from "./command_line.ts";
 import { LogDump } from "./dump_log.ts";
 import { inspectLog } from "./inspect_log.ts";
 import type { LogInspection } from "./inspect_log.ts";
-import { damageText, inspectionLines, repairedLine } from "./inspection_text.ts";
+import { damageText, inspectionLines, missingLines, repairedLine } from "./inspection_text.ts";
 import { isLogDirectory, logDirectories } from "./log_directories.ts";
 import { recordJson, recordLine } from "./record_text.ts";
 import { repairLog } from "./repair_log.ts";
@@ -58,7 +58,11 @@ export async function runCommand(host: CommandHost, args: readonly string[]): Pr
     }
   } catch (error) {
     if (!(error instanceof StorageError)) throw error;
-    host.err(`felix: ${error.message}\n`);
+    const { code, message } = error;
+    host.err(`felix: ${message}\n`);
+    if (command.verb !== "help" && command.json) {
+      host.out(`${JSON.stringify({ error: { code, message } })}\n`);
+    }
     return 1;
   }
 }
@@ -108,9 +112,9 @@ async function repair(
   { directory, json }: Verb<"repair">,
 ): Promise<ExitCode> {
   checkLog(host, directory);
-  let repaired;
+  let result;
   try {
-    repaired = await repairLog({ ...host, directory, settings: SETTINGS });
+    result = await repairLog({ ...host, directory, settings: SETTINGS });
   } catch (error) {
     if (!(error instanceof CorruptionError)) throw error;
     host.err("felix: recovery refuses this log; nothing was changed\n");
@@ -118,10 +122,11 @@ async function repair(
   }
   const inspection = await inspectLog(host.disk, directory, SETTINGS);
   if (json) {
-    host.out(document({ repaired, ...inspection }));
+    host.out(document({ repaired: result.repaired, missing: result.missing, after: inspection }));
   } else {
     const [title, ...rest] = inspectionLines(inspection);
-    host.out([title, ...repaired.map(repairedLine), ...rest, ""].join("\n"));
+    const done = [...result.repaired.map(repairedLine), ...missingLines(result.missing)];
+    host.out([title, ...done, ...rest, ""].join("\n"));
   }
   return inspection.sound ? 0 : 1;
 }

@@ -189,6 +189,8 @@ Deno.test("a directory that is no log is refused, and not made", async () => {
     const { code, out, err } = await run(disk, ...verb, "/nowhere");
     assertEquals([code, out], [1, ""]);
     assertStringIncludes(err, "/nowhere");
+    const json = await run(disk, ...verb, "/nowhere", "--json");
+    assertEquals([json.code, JSON.parse(json.out).error.code], [1, "io"]);
   }
   assertEquals(disk.operations, 0);
   await writeTestLog(disk);
