@@ -27,7 +27,7 @@ Deno.test("felix log, as a process", async () => {
   ]);
   const verified = await felix(folder.path, "log", "verify", "root");
   assertEquals([verified.code, verified.err], [0, ""]);
-  assertStringIncludes(verified.out, "1 logs, 0 not sound\n");
+  assertStringIncludes(verified.out, "logs: 1, not sound: 0\n");
   const missing = await felix(folder.path, "log", "verify", "elsewhere");
   assertEquals([missing.code, missing.out], [1, ""]);
   const unknown = await felix(folder.path, "dump", directory);

@@ -66,11 +66,16 @@ function printable(payload: Uint8Array): string | null {
   return text === null || /[\p{C}\p{Zl}\p{Zp}]/u.test(text) ? null : text;
 }
 
+const DECODING = { fatal: true, ignoreBOM: true };
+const decoder = new TextDecoder("utf-8", DECODING);
+
 /** `partial`: the last character may be incomplete and is then left out. */
 function decode(bytes: Uint8Array, partial = false): string | null {
   try {
-    return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true })
-      .decode(bytes, { stream: partial });
+    // A decoder keeps what it left out, so that one is for one payload.
+    return partial
+      ? new TextDecoder("utf-8", DECODING).decode(bytes, { stream: true })
+      : decoder.decode(bytes);
   } catch {
     return null;
   }
@@ -78,7 +83,8 @@ function decode(bytes: Uint8Array, partial = false): string | null {
 
 function cut(text: string): string {
   if (text.length <= MAX_PAYLOAD_CHARACTERS) return text;
-  const characters = [...text];
+  // A character takes two units at most.
+  const characters = [...text.slice(0, 2 * (MAX_PAYLOAD_CHARACTERS + 1))];
   if (characters.length <= MAX_PAYLOAD_CHARACTERS) return text;
   return `${characters.slice(0, MAX_PAYLOAD_CHARACTERS - 1).join("")}\u2026`;
 }

@@ -93,7 +93,7 @@ async function verify(host: CommandHost, command: Verb<"verify">): Promise<ExitC
   }
   const bad = logs.filter(({ sound }) => !sound).length;
   if (json) host.out(document({ root: directory, sound: bad === 0, logs }));
-  else host.out(`${logs.length} logs, ${bad} not sound\n`);
+  else host.out(`logs: ${logs.length}, not sound: ${bad}\n`);
   return bad === 0 ? 0 : 1;
 }
 
