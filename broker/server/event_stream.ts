@@ -25,6 +25,9 @@ import type { Deliverer } from "./turn.ts";
  */
 const MIN_DELAY_US = 1000;
 
+/** The next page of history is fetched when less than this is queued. */
+const HISTORY_AHEAD_BYTES = 512 * 1024;
+
 /**
  * Encodes an envelope's frame, with or without the offset of its first record: in place in front of
  * its body, unless the other shape has that place. Once per envelope and shape.
@@ -60,6 +63,8 @@ export class EventStream implements Deliverer {
   /** A write is under way, or delivery has not begun yet. */
   #busy = true;
   #ended = false;
+  /** A page of history is on its way. */
+  #fetching = false;
   #reportedDrops = 0;
   #dropLog: LogGate | null = null;
   /** The last write left something behind: the next may wait for more to gather. */
@@ -144,34 +149,37 @@ export class EventStream implements Deliverer {
   deliver(): void {
     if (this.#busy || this.#ended) return;
     const bytes = this.#next();
+    const { historyFrom, queuedBytes } = this.#subscriber;
+    const wanting = historyFrom !== null && queuedBytes < HISTORY_AHEAD_BYTES;
+    if (wanting && !this.#fetching && !this.#ending) this.#fetchHistory();
     if (bytes === null) return this.#idle();
     this.#busy = true;
     this.#stream.write(bytes).then(this.#onWritten, this.#onStopped);
   }
 
-  /** Nothing is queued: history goes on, or the stream has come to its end, or it waits. */
+  /** Nothing is queued: history is on its way, or the stream has come to its end, or it waits. */
   #idle(): void {
     const { historyFrom, firstDroppedAt } = this.#subscriber;
-    if (historyFrom !== null && !this.#ending) return this.#replay();
-    if (this.#options.lagged && firstDroppedAt >= 0) return this.#lag(firstDroppedAt);
-    if (this.#ending) this.#finish();
-  }
-
-  #lag(resumeFrom: number): void {
-    this.#last = {
-      type: "subscription_lagged",
-      subscription_id: this.#options.id,
-      resume_from: BigInt(resumeFrom),
-    };
+    if (historyFrom !== null && !this.#ending) return;
+    if (this.#options.lagged && firstDroppedAt >= 0) this.#last = this.#lagged(firstDroppedAt);
+    else if (!this.#ending) return;
     this.#finish();
   }
 
-  /** Fetches the next page of history; live events follow in the turn in which it is complete. */
-  #replay(): void {
-    this.#busy = true;
+  #lagged(resumeFrom: number): Message {
+    const subscription_id = this.#options.id;
+    return { type: "subscription_lagged", subscription_id, resume_from: BigInt(resumeFrom) };
+  }
+
+  /**
+   * Fetches the next page of history while the one before is written; live events follow in the turn
+   * in which history is complete.
+   */
+  #fetchHistory(): void {
+    this.#fetching = true;
     const { shard } = this.#subscriber;
     shard.replay(this.#subscriber).then(() => {
-      this.#busy = false;
+      this.#fetching = false;
       this.deliver();
     }, (error) => this.#historyLost(error));
   }
@@ -182,14 +190,12 @@ export class EventStream implements Deliverer {
     const from = this.#subscriber.historyFrom!;
     const code = error instanceof StorageError ? error.code : "internal";
     this.#context.log.warn("history cannot be read on", { offset: from, code, error });
-    if (this.#options.lagged) return this.#lag(from);
-    this.#last = {
-      type: "error",
-      message: `history cannot be read on from offset ${from}: ${code}`,
-      code: "storage",
-      retry: "retry",
-    };
-    this.#finish();
+    const message = `history cannot be read on from offset ${from}: ${code}`;
+    this.endWith(
+      this.#options.lagged
+        ? this.#lagged(from)
+        : { type: "error", message, code: "storage", retry: "retry" },
+    );
   }
 
   readonly #onWritten = (): void => {
