@@ -172,8 +172,8 @@ export class EventStream implements Deliverer {
   }
 
   /**
-   * Fetches the next page of history while the one before is written; live events follow in the turn
-   * in which history is complete.
+   * Fetches the next page of history while the one before is written; live events follow in the
+   * turn in which history is complete.
    */
   #fetchHistory(): void {
     this.#fetching = true;

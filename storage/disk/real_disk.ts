@@ -27,7 +27,8 @@ import type { Disk, DiskFile, DiskLock, OpenMode } from "./disk.ts";
 
 const FLAGS: Readonly<Record<OpenMode, string>> = { read: "r", write: "r+", create: "wx+" };
 
-function failure(what: string, path: string, cause: unknown): StorageError {
+/** What a failed call of the system is to a log. */
+export function diskFailure(what: string, path: string, cause: unknown): StorageError {
   const code = (cause as { code?: string } | null)?.code;
   const kind = code === "ENOSPC" || code === "EDQUOT" ? "full" : "io";
   const reason = code ?? (cause instanceof Error ? cause.message : String(cause));
@@ -38,7 +39,7 @@ function attempt<Result>(what: string, path: string, call: () => Result): Result
   try {
     return call();
   } catch (error) {
-    throw failure(what, path, error);
+    throw diskFailure(what, path, error);
   }
 }
 
@@ -46,7 +47,7 @@ type Callback = (error: Error | null) => void;
 
 function settled(what: string, path: string, call: (done: Callback) => void): Promise<void> {
   return new Promise((resolve, reject) => {
-    call((error) => error === null ? resolve() : reject(failure(what, path, error)));
+    call((error) => error === null ? resolve() : reject(diskFailure(what, path, error)));
   });
 }
 
@@ -67,7 +68,7 @@ class RealFile implements DiskFile {
     return new Promise((resolve, reject) => {
       read(this.descriptor, buffer, 0, buffer.length, position, (error, count) => {
         if (error === null) resolve(count);
-        else reject(failure("reading", this.path, error));
+        else reject(diskFailure("reading", this.path, error));
       });
     });
   }
