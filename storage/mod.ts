@@ -5,6 +5,8 @@ export { RealDisk } from "./disk/real_disk.ts";
 export { CRASH_SHAPES, SimulatedCrash, SimulatedDisk } from "./disk/simulated_disk.ts";
 export type { CrashShape, DiskOperation, Fault } from "./disk/simulated_disk.ts";
 export type { DataShape } from "./disk/simulated_file.ts";
+export { decodeCommitEvent, encodeCommitBody } from "./format/commit_body.ts";
+export type { CommitBody, CommitBodyFault, CommitOperation } from "./format/commit_body.ts";
 export { MAX_PAYLOAD_BYTES, RecordKind } from "./format/record.ts";
 export type { BatchTag, LogRecord, NewRecord } from "./format/record.ts";
 export { shardDirectoryName, shardLabel } from "./format/shard_directory.ts";

@@ -3,7 +3,13 @@
 // ST29-ST32).
 
 import { assert, assertEquals } from "@std/assert";
-import { LogStore, type SegmentLog, SimulatedDisk } from "@felix/storage";
+import {
+  encodeCommitBody,
+  LogStore,
+  RecordKind,
+  type SegmentLog,
+  SimulatedDisk,
+} from "@felix/storage";
 import { batchOf, drain, subscribed } from "./core_fixture.ts";
 import { PublishCounters } from "./publish_counters.ts";
 import type { PublishOutcome } from "./publish_job.ts";
@@ -184,4 +190,22 @@ Deno.test("removed history is a typed error, never a silent skip", async () => {
   assertEquals(error?.code, "trimmed");
   const result = shard.subscribe({ offset: 0 }, { policy: "drop_new", capacityEnvelopes: 8 });
   assertEquals(result, { kind: "too_old", requested: 0, available: log.base });
+});
+
+Deno.test("of what a cluster wrote readers see commits' events [ST18]", async () => {
+  const first = await world();
+  const bytes = (text: string) => new TextEncoder().encode(text);
+  await first.publish("before");
+  const { generationStart, commit } = RecordKind;
+  const body = encodeCommitBody({ event: bytes("event"), operations: [] });
+  await first.log.append([{ payload: new Uint8Array(8), kind: generationStart }]);
+  await first.log.append([{ payload: body, kind: commit }, { payload: bytes("after") }]);
+  const image = first.disk.afterCrash({ names: "lost", data: "lost" });
+  const { log, shard } = await world(image);
+  assertEquals(await everything(subscribed(shard, "earliest")), ["0:before", "2:event", "3:after"]);
+  await log.append([{ payload: bytes("cut"), kind: commit }]);
+  const { shard: again } = await world(image.afterCrash({ names: "lost", data: "lost" }));
+  const subscriber = subscribed(again, { offset: 4 });
+  const error = await again.replay(subscriber).then(() => null, (error) => error);
+  assertEquals(error?.code, "corruption");
 });

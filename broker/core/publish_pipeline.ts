@@ -39,6 +39,8 @@ export type Submitted = "queued" | "waiting" | "settled";
 export class PublishPipeline {
   /** Called, outside `pump`, when there is something to pump though nothing was submitted. */
   onRunnable: (() => void) | null = null;
+  /** Told why a log did not take a claim or may have lost it, once per claim. */
+  onStorageFailure: ((shard: StreamShard, failure: StorageError) => void) | null = null;
   /** Told what an append or a callback threw; without it `pump` throws the first such error. */
   onFault: ((error: unknown) => void) | null = null;
 
@@ -263,15 +265,7 @@ export class PublishPipeline {
     const first = shard.tail;
     const failure = shard.active ? this.#append(shard, first) : NOT_FOUND;
     this.#queue.complete(lane);
-    for (let at = 0, offset = first; at < claim.length; at++) {
-      const publish = claim[at]!;
-      this.#admission.leave(publish);
-      publish.finish();
-      if (!publish.settled) {
-        this.#settle(publish, failure ?? { kind: "written", offset, durable: false });
-      }
-      offset += publish.count;
-    }
+    this.#finish(claim, first, false, failure);
     claim.length = 0;
   }
 
@@ -283,7 +277,9 @@ export class PublishPipeline {
     const first = shard.log!.tail;
     this.#staged += claim.length;
     const held = shard.stage(claim, (failure) => {
-      this.#finish(claim, first, failure);
+      this.#staged -= claim.length;
+      if (failure !== null) this.onStorageFailure?.(shard, failure);
+      this.#finish(claim, first, true, failure === null ? null : refused(failure));
       if (this.#admission.freed) this.#askForPump();
     });
     // The log and the envelope have copies: what the client sent is not needed any more.
@@ -295,19 +291,21 @@ export class PublishPipeline {
     });
   }
 
-  /** Answers the publishes of a claim that begins at `first`. */
-  #finish(claim: readonly QueuedPublish[], first: number, failure: StorageError | null): void {
+  /**
+   * Answers the publishes of a claim that begins at `first`; `failure` is what they get instead.
+   */
+  #finish(
+    claim: readonly QueuedPublish[],
+    first: number,
+    durable: boolean,
+    failure: PublishOutcome | null,
+  ): void {
     let offset = first;
-    this.#staged -= claim.length;
-    for (const publish of claim) {
+    for (let at = 0; at < claim.length; at++) {
+      const publish = claim[at]!;
       this.#admission.leave(publish);
       publish.finish();
-      if (!publish.settled) {
-        this.#settle(
-          publish,
-          failure === null ? { kind: "written", offset, durable: true } : refused(failure),
-        );
-      }
+      if (!publish.settled) this.#settle(publish, failure ?? { kind: "written", offset, durable });
       offset += publish.count;
     }
   }
@@ -371,7 +369,12 @@ export class PublishPipeline {
   }
 }
 
-function refused({ code, message }: StorageError): PublishOutcome {
+/** What a publisher is told: the code. The message names files and is for the operator. */
+function refused({ code }: StorageError): PublishOutcome {
   // A failed flush leaves it open whether the records are there; everything else wrote nothing.
-  return { kind: "failed", code: "storage", message, unsure: code === "sync_failed" };
+  const unsure = code === "sync_failed";
+  const message = unsure
+    ? "the log failed; whether the records are kept is known after a restart"
+    : `the log did not take the records: ${code}`;
+  return { kind: "failed", code: "storage", message, unsure };
 }

@@ -2,7 +2,7 @@
 // back. Rules: a claim is handed on only when the log's promise for it is kept and every claim
 // before it has been handed on (B12); a claim that the log refused or may have lost never is.
 
-import { RecordKind, StorageError } from "@felix/storage";
+import { decodeCommitEvent, RecordKind, StorageError } from "@felix/storage";
 import type { LogRecord, SegmentLog } from "@felix/storage";
 import { invariant } from "./core_error.ts";
 import { Envelope, HEADROOM_BYTES } from "./envelope.ts";
@@ -184,10 +184,11 @@ export class ShardLog {
 }
 
 /** What a reader sees of a record: of a commit only its event (spec/storage.md §3.3). */
-function visiblePayload({ kind, payload }: LogRecord): Uint8Array {
+function visiblePayload({ kind, offset, payload }: LogRecord): Uint8Array {
   if (kind !== RecordKind.commit) return payload;
-  const view = new DataView(payload.buffer, payload.byteOffset, payload.length);
-  return payload.subarray(5, 5 + view.getUint32(1));
+  const event = decodeCommitEvent(payload);
+  if (typeof event !== "string") return event;
+  throw new StorageError("corruption", `offset ${offset} is no readable commit: ${event}`);
 }
 
 function storageError(error: unknown): StorageError {

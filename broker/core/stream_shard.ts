@@ -195,7 +195,7 @@ export class StreamShard {
   /**
    * Gives a subscriber that is still in history its next page from the log, or lets it join the
    * live ones once the ring holds what it needs next: it joins in the turn in which its backlog is
-   * complete, so no record is missing or there twice. To be called when its queue is empty.
+   * complete, so no record is missing or there twice. One call at a time.
    *
    * @throws {StorageError} `trimmed` when retention removed what it was to get next
    */

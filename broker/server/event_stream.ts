@@ -17,6 +17,7 @@ import type { Delivery, Envelope, FrameShape, Subscriber } from "../core/mod.ts"
 import { LogGate } from "../log/log_gate.ts";
 import type { TenantRow } from "../metrics/tenant_counters.ts";
 import type { BrokerContext } from "./context.ts";
+import { errorMessage } from "./refusal.ts";
 import type { Deliverer } from "./turn.ts";
 
 /**
@@ -49,6 +50,8 @@ export interface EventStreamOptions {
   readonly offsets: boolean;
   /** A drop ends the stream with `subscription_lagged`. */
   readonly lagged: boolean;
+  /** An `error` may carry code and retry class. */
+  readonly readsCodes: boolean;
 }
 
 /** Writes the events of one subscription until either side ends it. */
@@ -186,7 +189,8 @@ export class EventStream implements Deliverer {
 
   /** Never a bare end, which a client takes for the end of the stream (spec/semantics.md §4.7). */
   #historyLost(error: unknown): void {
-    if (this.#ended) return;
+    // A stream that was deleted says so: its log is closed, which is no news.
+    if (this.#ended || this.#ending) return;
     const from = this.#subscriber.historyFrom!;
     const code = error instanceof StorageError ? error.code : "internal";
     this.#context.log.warn("history cannot be read on", { offset: from, code, error });
@@ -194,7 +198,7 @@ export class EventStream implements Deliverer {
     this.endWith(
       this.#options.lagged
         ? this.#lagged(from)
-        : { type: "error", message, code: "storage", retry: "retry" },
+        : errorMessage({ code: "storage", message, retry: "retry" }, this.#options.readsCodes),
     );
   }
 

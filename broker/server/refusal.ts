@@ -87,13 +87,14 @@ function codes(refusal: Refusal): Pick<ErrorMessage, "code" | "retry" | "detail"
   };
 }
 
-/** Appends the `error` message for a refusal; bare text for a client that reads no codes. */
+/** The `error` message for a refusal; bare text for a client that reads no codes. */
+export function errorMessage(refusal: Refusal, readsCodes: boolean): ErrorMessage {
+  return { type: "error", message: refusal.message, ...(readsCodes ? codes(refusal) : {}) };
+}
+
+/** Appends that message. */
 export function encodeError(refusal: Refusal, readsCodes: boolean, out: ByteWriter): void {
-  encodeMessage({
-    type: "error",
-    message: refusal.message,
-    ...(readsCodes ? codes(refusal) : {}),
-  }, out);
+  encodeMessage(errorMessage(refusal, readsCodes), out);
 }
 
 /** The failed binary ack for a refusal, as far as the client's flags let it be said. */

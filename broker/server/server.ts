@@ -7,6 +7,7 @@ import type { Catalog } from "../catalog/catalog.ts";
 import type { BrokerSettings } from "../config/settings.ts";
 import type { TokenVerifier } from "../auth/grants.ts";
 import type { BrokerLog } from "../log/broker_log.ts";
+import { LogGate } from "../log/log_gate.ts";
 import type { BrokerMetrics } from "../metrics/counters.ts";
 import { ClientConnection, CLOSE_SHUTDOWN } from "./connection.ts";
 import type { BrokerContext } from "./context.ts";
@@ -110,6 +111,17 @@ class BrokerServer implements RunningBroker {
     this.#pipeline.onRunnable = (): void => this.#context.turn.pumpLater();
     this.#pipeline.onFault = (error): void => {
       options.log.error("publish failed", { error: String(error), code: "internal" });
+    };
+    const gate = new LogGate();
+    this.#pipeline.onStorageFailure = ({ stream, index }, failure): void => {
+      if (!gate.open(performance.now())) return;
+      const { tenant, namespace, stream: name } = stream.definition;
+      const shard = `${tenant}/${namespace}/${name}/${index}`;
+      options.log.error("storage did not keep a publish", {
+        shard,
+        code: failure.code,
+        error: failure,
+      });
     };
     metrics.publish.queueDepth = (): number => this.#pipeline.queuedJobs;
     this.#sweep = setInterval(() => {

@@ -74,7 +74,12 @@ export async function subscribe(
     const deleted = offersHigh(peer, FEATURE_HI_STREAM_DELETED);
     events.endWith(deleted ? { type: "stream_deleted", subscription_id: id } : null);
   };
-  const events = new EventStream(context, stream, subscriber, { id, offsets, lagged }, () => {
+  const events = new EventStream(context, stream, subscriber, {
+    id,
+    offsets,
+    lagged,
+    readsCodes: peer.readsCodes,
+  }, () => {
     shard.stream.onRemoved.delete(onRemoved);
     shard.unsubscribe(subscriber);
     connection.releaseSubscription(id);

@@ -7,6 +7,8 @@ import type { LogRecord } from "../format/record.ts";
 import { FileWindow } from "../recovery/file_window.ts";
 import { readRecord, scanSegment } from "../recovery/segment_scan.ts";
 import type { DiskFile } from "../disk/disk.ts";
+import { readWhole } from "../disk/whole_file.ts";
+import { SparseIndex } from "../format/sparse_index.ts";
 import { CorruptionError, StorageError } from "../storage_error.ts";
 import type { LogState } from "./log_state.ts";
 import type { Segment } from "./segment.ts";
@@ -93,15 +95,27 @@ async function readSegment(
   into: LogRecord[],
 ): Promise<number> {
   const { openSegments } = state.environment;
-  return await openSegments.use(segment.path, async (file) => {
-    const window = new FileWindow(file, segment.bytes, budget.windowBytes);
-    let entry = segment.index.find(start);
+  const live = segment === state.active ? state.active.index : null;
+  return await openSegments.use(segment.path, async (open) => {
+    const window = new FileWindow(open.file, segment.bytes, budget.windowBytes);
+    const index = live ?? (open.index ??= await loadIndex(state, segment, open.file));
+    let entry = index.find(start);
     if (!await landsOn(window, segment, entry)) {
-      segment.index = await rebuildIndex(state, segment, file);
-      entry = segment.index.find(start);
+      open.index = await rebuildIndex(state, segment, open.file);
+      entry = open.index.find(start);
     }
     return await collect(state, segment, window, entry, start, budget, into);
   });
+}
+
+/** The index of a sealed segment: its file, or where that is unusable a scan of the segment. */
+async function loadIndex(state: LogState, segment: Segment, file: DiskFile): Promise<SparseIndex> {
+  const { disk, settings } = state.environment;
+  const bytes = await readWhole(disk, segment.indexPath);
+  const index = bytes === null
+    ? null
+    : SparseIndex.decode(bytes, segment.base, settings.indexSpacingBytes);
+  return index ?? await rebuildIndex(state, segment, file);
 }
 
 /** Whether an index entry is the record that it claims to be. */

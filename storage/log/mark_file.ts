@@ -3,6 +3,7 @@
 // to write it costs nothing, unless it has to move backwards.
 
 import type { Disk, DiskFile } from "../disk/disk.ts";
+import { readWhole } from "../disk/whole_file.ts";
 import { decodeDurableMark, encodeDurableMark } from "../format/durable_mark.ts";
 import type { DurableMark } from "../format/durable_mark.ts";
 import { StorageError } from "../storage_error.ts";
@@ -13,17 +14,8 @@ export const MARK_FILE = "durable.mark";
 
 /** Reads the mark of a log directory; `null` when there is none that verifies. */
 export async function readMark(disk: Disk, directory: string): Promise<DurableMark | null> {
-  const path = `${directory}/${MARK_FILE}`;
-  const size = disk.fileSize(path);
-  if (size === null) return null;
-  const file = disk.open(path, "read");
-  try {
-    const bytes = new Uint8Array(Math.min(size, 64));
-    const got = await file.read(bytes, 0);
-    return decodeDurableMark(bytes.subarray(0, got));
-  } finally {
-    file.close();
-  }
+  const bytes = await readWhole(disk, `${directory}/${MARK_FILE}`);
+  return bytes === null ? null : decodeDurableMark(bytes);
 }
 
 /** The open mark of a log. */

@@ -1,10 +1,18 @@
-// The sealed segment files that a store keeps open, least recently used closed first. Rule: a file
-// in use is never closed, so the bound may be passed by as many files as are being read.
+// The segment files that a store keeps open for reading, each with its index, least recently used
+// closed first. Rule: a file in use is never closed, so the bound may be passed by as many files as
+// are being read; beyond it neither a descriptor nor an index is held, however long a log is.
 
 import type { Disk, DiskFile } from "../disk/disk.ts";
+import type { SparseIndex } from "../format/sparse_index.ts";
 
-interface OpenFile {
+/** A file that is open. */
+export interface OpenSegment {
   readonly file: DiskFile;
+  /** Of a sealed segment, once somebody needed it. */
+  index: SparseIndex | null;
+}
+
+interface OpenFile extends OpenSegment {
   users: number;
   /** Closed as soon as nobody reads it. */
   dropped: boolean;
@@ -23,14 +31,14 @@ export class OpenSegments {
   }
 
   /** Runs `read` with the file of `path`, opened if it is not. */
-  async use<Result>(path: string, read: (file: DiskFile) => Promise<Result>): Promise<Result> {
+  async use<Result>(path: string, read: (open: OpenSegment) => Promise<Result>): Promise<Result> {
     const open = this.#files.get(path) ??
-      { file: this.disk.open(path, "read"), users: 0, dropped: false };
+      { file: this.disk.open(path, "read"), index: null, users: 0, dropped: false };
     this.#files.delete(path);
     this.#files.set(path, open);
     open.users++;
     try {
-      return await read(open.file);
+      return await read(open);
     } finally {
       open.users--;
       if (open.dropped && open.users === 0) open.file.close();

@@ -29,7 +29,7 @@ export async function rollSegment(state: LogState, version: number): Promise<voi
       throw error;
     }
     old.file.close();
-    const { file: _file, ...sealed } = old;
+    const { file: _file, index: _index, ...sealed } = old;
     state.active = active;
     // Left for its version alone it is empty; a sealed segment holds a record or more.
     const empty = old.next === old.base;

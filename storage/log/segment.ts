@@ -9,7 +9,7 @@ import { indexFileName, segmentFileName } from "../recovery/directory_view.ts";
 import type { FoundSegment } from "../recovery/recovery_plan.ts";
 import { StorageError } from "../storage_error.ts";
 
-/** A segment; sealed ones do not change but for `index`. */
+/** A segment; sealed ones do not change. */
 export interface Segment {
   readonly id: number;
   readonly path: string;
@@ -22,20 +22,20 @@ export interface Segment {
   bytes: number;
   /** Time of its newest record, microseconds; 0 when it has none. */
   newestTimestampMicros: number;
-  index: SparseIndex;
 }
 
 /** The segment that records go into. */
 export interface ActiveSegment extends Segment {
   readonly file: DiskFile;
+  readonly index: SparseIndex;
 }
 
 /** A segment as recovery found it. */
 export function segmentOf(found: FoundSegment, directory: string): Segment {
-  const { id, version, base, next, bytes, newestTimestampMicros, index } = found;
+  const { id, version, base, next, bytes, newestTimestampMicros } = found;
   const path = `${directory}/${segmentFileName(id)}`;
   const indexPath = `${directory}/${indexFileName(id)}`;
-  return { id, path, indexPath, version, base, next, bytes, newestTimestampMicros, index };
+  return { id, path, indexPath, version, base, next, bytes, newestTimestampMicros };
 }
 
 /** What a new segment is made of. */

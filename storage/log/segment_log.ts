@@ -43,7 +43,11 @@ export class SegmentLog {
   #closing: Promise<void> | null = null;
   #change: PromiseWithResolvers<void> | null = null;
 
-  private constructor(state: LogState, readonly recovery: RecoveryPlan) {
+  private constructor(
+    state: LogState,
+    /** What opening the log had to do to it. */
+    readonly recovery: Pick<RecoveryPlan, "removals" | "cuts">,
+  ) {
     this.#state = state;
   }
 
@@ -74,6 +78,7 @@ export class SegmentLog {
       })
       : {
         ...segmentOf(newest, directory),
+        index: newest.index!,
         file: disk.open(segmentOf(newest, directory).path, "write"),
       };
     try {
@@ -88,7 +93,7 @@ export class SegmentLog {
       const holding = sealed.filter(({ base, next }) => next > base);
       const state = new LogState(label, directory, environment, mark, holding, active);
       state.condemned = sealed.filter(({ base, next }) => next === base);
-      return new SegmentLog(state, plan);
+      return new SegmentLog(state, { removals: plan.removals, cuts: plan.cuts });
     } catch (error) {
       active.file.close();
       throw error;
@@ -185,7 +190,7 @@ export class SegmentLog {
     return readLog(this.#state, start, limits);
   }
 
-  /** Resolves at the next append, cut, failure or close. Ask for it before reading. */
+  /** Resolves at the next append, cut or close. Ask for it before reading. */
   nextChange(): Promise<void> {
     this.#change ??= Promise.withResolvers<void>();
     return this.#change.promise;

@@ -73,6 +73,7 @@ Deno.test("offsets are consecutive, and what is appended is read back after a re
     assert(log.segments > 5);
     const before = await everything(log);
     assertEquals(texts(before), written);
+    assert(shared.openSegments.size <= 2, "what is read is let go of again");
     await log.close();
     log = await SegmentLog.open(shared, directory, "t/n/s/0");
     assertEquals(await everything(log), before);

@@ -2,6 +2,7 @@
 // removes, as long as the plan leaves them. Rule: looking changes nothing on the disk.
 
 import type { Disk, DiskFile } from "../disk/disk.ts";
+import { readWhole } from "../disk/whole_file.ts";
 
 /** Bytes of a file that a plan cuts off. */
 export interface PlannedCut {
@@ -67,18 +68,8 @@ export class DirectoryView {
   }
 
   /** The segment's index file, or `null`. */
-  async indexBytes(segment: number): Promise<Uint8Array | null> {
-    const path = `${this.directory}/${indexFileName(segment)}`;
-    const size = this.disk.fileSize(path);
-    if (size === null) return null;
-    const file = this.disk.open(path, "read");
-    try {
-      const bytes = new Uint8Array(size);
-      const got = await file.read(bytes, 0);
-      return bytes.subarray(0, got);
-    } finally {
-      file.close();
-    }
+  indexBytes(segment: number): Promise<Uint8Array | null> {
+    return readWhole(this.disk, `${this.directory}/${indexFileName(segment)}`);
   }
 
   /** Plans to remove a segment and its index. */

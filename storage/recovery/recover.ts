@@ -41,7 +41,7 @@ export async function applyPlan(
   if (plan.removals.length > 0) await disk.syncDirectory(directory);
   for (const segment of plan.indexes) {
     const path = `${directory}/${indexFileName(segment.id)}`;
-    await writeFileSynced(disk, path, segment.index.encode());
+    await writeFileSynced(disk, path, segment.index!.encode());
     counters.recoveryIndexRebuilds++;
   }
   if (plan.indexes.length > 0) await disk.syncDirectory(directory);

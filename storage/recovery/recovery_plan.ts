@@ -29,7 +29,8 @@ export interface FoundSegment {
   readonly next: number;
   readonly bytes: number;
   readonly newestTimestampMicros: number;
-  readonly index: SparseIndex;
+  /** Made by a full scan; `null` where the file on the disk is good. */
+  readonly index: SparseIndex | null;
 }
 
 /** What has to be done, in this order: removals, index files, cuts. */
@@ -211,7 +212,7 @@ class Planner {
     const newestScan = await this.#scan(id, this.#repair(id));
     const { base } = newestScan.header;
     if (expected !== null && base !== expected) throw this.#gap(id, base, expected);
-    return { sealed, indexes, newest: found(id, newestScan, newestScan.index!), newestScan };
+    return { sealed, indexes, newest: found(id, newestScan), newestScan };
   }
 
   #gap(segment: number, base: number, expected: number): CorruptionError {
@@ -230,14 +231,14 @@ class Planner {
     if (index !== null && last !== null && last.position < this.#view.length(id)) {
       try {
         const scan = await this.#scan(id, null, last);
-        if (scan.next > last.offset) return { segment: found(id, scan, index), rebuilt: false };
+        if (scan.next > last.offset) return { segment: found(id, scan), rebuilt: false };
       } catch (error) {
         // The index may be what is wrong: a full scan tells.
         if (!(error instanceof CorruptionError)) throw error;
       }
     }
     const scan = await this.#scan(id, null);
-    return { segment: found(id, scan, scan.index!), rebuilt: true };
+    return { segment: found(id, scan), rebuilt: true };
   }
 
   /** H: the segment before the newest was retired before its last bytes were synced. */
@@ -275,7 +276,7 @@ class Planner {
   }
 }
 
-function found(id: number, scan: SegmentScan, index: SparseIndex): FoundSegment {
+function found(id: number, scan: SegmentScan): FoundSegment {
   return {
     id,
     version: scan.header.version,
@@ -283,6 +284,6 @@ function found(id: number, scan: SegmentScan, index: SparseIndex): FoundSegment 
     next: scan.next,
     bytes: scan.validBytes,
     newestTimestampMicros: scan.newestTimestampMicros,
-    index,
+    index: scan.index,
   };
 }

@@ -3,21 +3,12 @@
 // §16).
 
 import { assert, assertEquals } from "@std/assert";
-import { connect, type FelixClient } from "@felix/client";
+import type { FelixClient } from "@felix/client";
+import { connectTo } from "../support/dev_client.ts";
+import { poll } from "../support/poll.ts";
 import { DevBroker } from "../support/servers.ts";
 
 const RECORD = "x".repeat(20_000);
-
-function client(broker: DevBroker): Promise<FelixClient> {
-  return connect({
-    addresses: broker.broker,
-    token: broker.token,
-    serverName: "localhost",
-    tls: { caFile: broker.caFile },
-    tenant: broker.tenant,
-    namespace: broker.namespace,
-  });
-}
 
 async function succeeds(command: string, args: string[]): Promise<boolean> {
   try {
@@ -47,7 +38,7 @@ async function readAll(felix: FelixClient, count: number): Promise<void> {
 }
 
 async function fillAndFree(broker: DevBroker, data: string): Promise<void> {
-  await using felix = await client(broker);
+  await using felix = await connectTo(broker);
   const stream = felix.stream("events");
   let kept = 0;
   let refusal: unknown = null;
@@ -60,7 +51,11 @@ async function fillAndFree(broker: DevBroker, data: string): Promise<void> {
     }
   }
   assert(kept > 10 && kept < 1000, `${kept} kept`);
-  assert(String(refusal).includes("ENOSPC"), String(refusal));
+  assert(String(refusal).includes("full"), String(refusal));
+  assert(!String(refusal).includes(data), "a client is told no path");
+  await poll(() => Promise.resolve(broker.stdout.includes("ENOSPC") || null), {
+    what: "a line for the operator",
+  });
   assertEquals((refusal as { code?: string }).code, "storage");
   await readAll(felix, kept);
   await Deno.remove(`${data}/ballast`);
@@ -85,7 +80,7 @@ Deno.test({
       await broker.restart();
       await fillAndFree(broker, data);
       await broker.restart();
-      await using felix = await client(broker);
+      await using felix = await connectTo(broker);
       const { offset } = await felix.stream("events").publish("after");
       assert(Number(offset) > 20);
       await felix.close();

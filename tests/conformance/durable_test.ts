@@ -3,7 +3,8 @@
 // ST35).
 
 import { assert, assertEquals } from "@std/assert";
-import { connect, type FelixClient } from "@felix/client";
+import type { FelixClient } from "@felix/client";
+import { connectTo } from "../support/dev_client.ts";
 import { shardDirectoryName } from "@felix/storage";
 import { DevBroker } from "../support/servers.ts";
 import { poll } from "../support/poll.ts";
@@ -23,17 +24,6 @@ function test(name: string, body: (broker: DevBroker) => Promise<void>): void {
       await using broker = await DevBroker.start({ durable: true, env: SMALL });
       await body(broker);
     },
-  });
-}
-
-function client(broker: DevBroker): Promise<FelixClient> {
-  return connect({
-    addresses: broker.broker,
-    token: broker.token,
-    serverName: "localhost",
-    tls: { caFile: broker.caFile },
-    tenant: broker.tenant,
-    namespace: broker.namespace,
   });
 }
 
@@ -66,7 +56,7 @@ async function readFrom(
 }
 
 test("acks and events tell offsets; history is read from the log [ST10, ST13]", async (broker) => {
-  await using felix = await client(broker);
+  await using felix = await connectTo(broker);
   await publishAll(felix, 0, 1000);
   assertEquals(await readFrom(felix, "earliest", 0, 1000), texts(0, 1000));
   assertEquals(await readFrom(felix, 700n, 700, 300), texts(700, 1000));
@@ -92,7 +82,7 @@ test("acks and events tell offsets; history is read from the log [ST10, ST13]", 
 });
 
 test("history joins the live tail under full load: every offset once [ST15]", async (broker) => {
-  await using felix = await client(broker);
+  await using felix = await connectTo(broker);
   await publishAll(felix, 0, 3000);
   const publishing = (async () => {
     for (let at = 3000; at < 8000; at += 500) await publishAll(felix, at, at + 500);
@@ -106,12 +96,12 @@ test("history joins the live tail under full load: every offset once [ST15]", as
 
 test("records and offsets survive a restart and a kill [ST35]", async (broker) => {
   for (const [round, stop] of ["restart", "kill", "restart"].entries()) {
-    await using felix = await client(broker);
+    await using felix = await connectTo(broker);
     await publishAll(felix, round * 200, (round + 1) * 200);
     await felix.close();
     if (stop === "kill") await broker.kill();
     await broker.restart();
-    await using again = await client(broker);
+    await using again = await connectTo(broker);
     const count = (round + 1) * 200;
     assertEquals(await readFrom(again, "earliest", 0, count), texts(0, count));
   }
@@ -124,7 +114,7 @@ Deno.test("a subscription goes on by offset after a kill and a restart", async (
   socket.close();
   const env = { ...SMALL, FELIX_QUIC_BIND: `127.0.0.1:${port}` };
   await using broker = await DevBroker.start({ durable: true, env });
-  await using felix = await client(broker);
+  await using felix = await connectTo(broker);
   await publishAll(felix, 0, 500);
   await using subscription = await felix.stream("events").subscribe({ start: "earliest" });
   const seen: string[] = [];
@@ -139,7 +129,7 @@ Deno.test("a subscription goes on by offset after a kill and a restart", async (
   await read(50);
   await broker.kill();
   await broker.restart();
-  await using other = await client(broker);
+  await using other = await connectTo(broker);
   await publishAll(other, 500, 600);
   await read(600);
   assertEquals(seen, texts(0, 600));
@@ -152,7 +142,7 @@ Deno.test("retention moves the base: `too_old` names it [ST11, ST12]", async () 
     FELIX_DURABLE_RETENTION_INTERVAL_SECONDS: "1",
   };
   await using broker = await DevBroker.start({ durable: true, env });
-  await using felix = await client(broker);
+  await using felix = await connectTo(broker);
   await publishAll(felix, 0, 4000);
   await using connection = await RawConnection.connect(broker);
   const answer = await poll(async () => {
@@ -171,7 +161,7 @@ Deno.test("retention moves the base: `too_old` names it [ST11, ST12]", async () 
 Deno.test("a broker with a damaged log does not start and says where", async () => {
   await using broker = await DevBroker.start({ durable: true });
   {
-    await using felix = await client(broker);
+    await using felix = await connectTo(broker);
     await publishAll(felix, 0, 10);
   }
   await broker.stop();

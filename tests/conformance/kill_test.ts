@@ -3,7 +3,8 @@
 // S1, S3). FELIX_TEST_KILLS says how often, FELIX_TEST_SEED repeats a run.
 
 import { assert, assertEquals } from "@std/assert";
-import { connect, type FelixClient } from "@felix/client";
+import type { FelixClient } from "@felix/client";
+import { connectTo } from "../support/dev_client.ts";
 import { DevBroker } from "../support/servers.ts";
 
 const KILLS = Number(Deno.env.get("FELIX_TEST_KILLS") ?? 5);
@@ -18,17 +19,6 @@ function chance(seed: number): () => number {
     state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
     return state / 2 ** 32;
   };
-}
-
-function client(broker: DevBroker): Promise<FelixClient> {
-  return connect({
-    addresses: broker.broker,
-    token: broker.token,
-    serverName: "localhost",
-    tls: { caFile: broker.caFile },
-    tenant: broker.tenant,
-    namespace: broker.namespace,
-  });
 }
 
 /** Publishes until the broker is gone; notes what was acknowledged at which offset. */
@@ -71,14 +61,14 @@ Deno.test("killed at random moments: nothing acknowledged is lost", async () => 
   await using broker = await DevBroker.start({ durable: true, env: SMALL });
   for (let round = 0; round < KILLS; round++) {
     const acked = new Map<number, string>();
-    const felix = await client(broker);
+    const felix = await connectTo(broker);
     const loading = load(felix, round, acked);
     await new Promise((resolve) => setTimeout(resolve, 20 + random() * 300));
     await broker.kill();
     await felix.close({ drainMs: 0 }).catch(() => {});
     await loading;
     await broker.restart();
-    const again = await client(broker);
+    const again = await connectTo(broker);
     const tail = Number((await again.stream("events").publish("tail")).offset);
     // What was there before is there unchanged: a sample of it, and everything that is new.
     const from = round % 10 === 9 ? 0 : known.length;

@@ -2,7 +2,8 @@
 // published Python client in another, and this repository's client. Closed together, also on
 // failure.
 
-import { connect, type FelixClient } from "@felix/client";
+import type { FelixClient } from "@felix/client";
+import { connectTo } from "../support/dev_client.ts";
 import { DevBroker, type DevBrokerOptions } from "../support/servers.ts";
 import { base64, PythonDriver } from "./python_driver.ts";
 import { ensurePython } from "./venv.ts";
@@ -82,16 +83,7 @@ export class World implements AsyncDisposable {
 
   /** This repository's client on the same broker, closed with the world. */
   async connectOurs(): Promise<FelixClient> {
-    const { broker, tenant, namespace, token, caFile } = this.broker;
-    const client = await connect({
-      addresses: broker,
-      tenant,
-      namespace,
-      token,
-      serverName: "localhost",
-      tls: { caFile },
-    });
-    return this.#resources.use(client);
+    return this.#resources.use(await connectTo(this.broker));
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -13,7 +13,7 @@ import type {
   Target,
 } from "../cell.ts";
 import { cacheKey, KEY_COUNT, NAMES } from "../frame_sizes.ts";
-import { Samples } from "../statistics.ts";
+import { forDuration, keepInFlight, times } from "./in_flight.ts";
 import { type PreparedLoad, serveLoad } from "../worker.ts";
 import { prepareFelixFanout } from "./felix_fanout.ts";
 import { prepareSpread } from "./spread_load.ts";
@@ -31,41 +31,6 @@ export async function connectFelix(target: Target): Promise<FelixClient> {
     serverName: "localhost",
     tls: { caFile: target.caFile ?? "" },
   });
-}
-
-/** Keeps `inFlight` calls running until `more` says no; samples how long each took. */
-async function keepInFlight(
-  inFlight: number,
-  more: (now: number) => boolean,
-  call: (index: number) => Promise<unknown>,
-  isRight: (answer: unknown) => boolean = () => true,
-): Promise<LoadResult> {
-  const samples = new Samples();
-  const started = performance.now();
-  let next = 0;
-  let completed = 0;
-  const worker = async (): Promise<void> => {
-    for (let now = performance.now(); more(now);) {
-      if (!isRight(await call(next++))) throw new TypeError("a wrong answer");
-      completed++;
-      const ended = performance.now();
-      samples.add(ended - now);
-      now = ended;
-    }
-  };
-  await Promise.all(Array.from({ length: inFlight }, worker));
-  const elapsedMs = performance.now() - started;
-  return { completed, expected: next, elapsedMs, ...samples.summary() };
-}
-
-function forDuration(durationMs: number): (now: number) => boolean {
-  const until = performance.now() + durationMs;
-  return (now) => now < until;
-}
-
-function times(total: number): () => boolean {
-  let left = total;
-  return () => left-- > 0;
 }
 
 function ingest(

@@ -1,5 +1,6 @@
-// How many acknowledged records a peer keeps in flight, and the loop that does it: as many bytes
-// as our client has in flight for the same cell, so that nobody waits for a round trip more often.
+// How many acknowledged records a peer keeps in flight, and the loop that every load
+// does it with: as many bytes as our client has in flight for the same cell, so that nobody waits
+// for a round trip more often.
 
 import type { AckedCell, IngestCell, LoadResult } from "../cell.ts";
 import { Samples } from "../statistics.ts";
@@ -16,21 +17,29 @@ export function recordsInFlight(cell: IngestCell | AckedCell): number {
 }
 
 /** Keeps `inFlight` calls of `add` running until the cell's records or its time are reached. */
-export async function runInFlight(
+export function runInFlight(
   cell: IngestCell | AckedCell,
   inFlight: number,
   add: () => Promise<unknown>,
 ): Promise<LoadResult> {
+  const more = cell.kind === "acked" ? forDuration(cell.durationMs) : times(cell.records);
+  return keepInFlight(inFlight, more, add);
+}
+
+/** Keeps `inFlight` calls running until `more` says no; samples how long each took. */
+export async function keepInFlight(
+  inFlight: number,
+  more: (now: number) => boolean,
+  call: (index: number) => Promise<unknown>,
+  isRight: (answer: unknown) => boolean = () => true,
+): Promise<LoadResult> {
   const samples = new Samples();
   const started = performance.now();
-  const until = cell.kind === "acked" ? started + cell.durationMs : Infinity;
-  const total = cell.kind === "ingest" ? cell.records : Infinity;
   let next = 0;
   let completed = 0;
   const worker = async (): Promise<void> => {
-    for (let now = performance.now(); next < total && now < until;) {
-      next++;
-      await add();
+    for (let now = performance.now(); more(now);) {
+      if (!isRight(await call(next++))) throw new TypeError("a wrong answer");
       completed++;
       const ended = performance.now();
       samples.add(ended - now);
@@ -40,4 +49,16 @@ export async function runInFlight(
   await Promise.all(Array.from({ length: inFlight }, worker));
   const elapsedMs = performance.now() - started;
   return { completed, expected: next, elapsedMs, ...samples.summary() };
+}
+
+/** True for `durationMs` milliseconds from now. */
+export function forDuration(durationMs: number): (now: number) => boolean {
+  const until = performance.now() + durationMs;
+  return (now) => now < until;
+}
+
+/** True `total` times. */
+export function times(total: number): () => boolean {
+  let left = total;
+  return () => left-- > 0;
 }
