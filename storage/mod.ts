@@ -18,6 +18,21 @@ export type { StagedAppend } from "./log/segment_log.ts";
 export { DEFAULT_LOG_SETTINGS } from "./log/settings.ts";
 export type { FsyncMode, LogSettings } from "./log/settings.ts";
 export { StorageCounters } from "./log/storage_counters.ts";
+export { CacheEntry } from "./projections/cache_entry.ts";
+export { CacheLog } from "./projections/cache_log.ts";
+export type { CacheEnvironment } from "./projections/cache_log.ts";
+export type {
+  CacheChange,
+  CacheWatch,
+  KeyFilter,
+  WatchResult,
+  WatchStart,
+} from "./projections/cache_watchers.ts";
+export type { CacheCondition, WriteResult } from "./projections/cache_writes.ts";
+export { CounterLog } from "./projections/counter_log.ts";
+export type { CounterEnvironment } from "./projections/counter_log.ts";
+export { Pace } from "./projections/pace.ts";
+export { ValueMemory } from "./projections/value_memory.ts";
 export type { PlannedCut } from "./recovery/directory_view.ts";
 export type { FoundSegment, RecoveryPlan } from "./recovery/recovery_plan.ts";
 export {

@@ -2,12 +2,19 @@
 // authority: applying it adds what is new and removes what is gone. What may not change in place
 // (width, routing, durability) is refused by name and stays as it was.
 
-import type { LogStore, RetentionPolicy, SegmentLog, ShardKey } from "@felix/storage";
+import type {
+  CacheEnvironment,
+  LogStore,
+  RetentionPolicy,
+  SegmentLog,
+  ShardKey,
+} from "@felix/storage";
 import { StorageError } from "@felix/storage";
 import { CacheRegistry, CoreError, StreamRegistry } from "../core/mod.ts";
 import type { CacheDefinition, StreamDefinition } from "../core/mod.ts";
 import type { StreamRegistryOptions } from "../core/mod.ts";
 import type { CatalogFile } from "./catalog_file.ts";
+import { DurableCaches } from "./durable_caches.ts";
 
 /** What one broker serves. */
 export interface Catalog {
@@ -31,8 +38,10 @@ export interface CatalogOptions {
   readonly streams: StreamRegistryOptions;
   /** Memory of all caches together, in bytes. */
   readonly cacheMemoryBytes: number;
-  /** Where durable streams are kept; `null`: they are refused. */
+  /** Where durable streams and caches are kept; `null`: durable streams are refused. */
   readonly store: LogStore | null;
+  /** What caches on logs share. */
+  readonly cacheEnvironment: CacheEnvironment;
   /** What is kept of a durable stream's shard. */
   readonly retention: RetentionPolicy;
 }
@@ -44,6 +53,7 @@ export class FileCatalog implements Catalog {
   readonly #tenants = new Set<string>();
   readonly #store: LogStore | null;
   readonly #retention: RetentionPolicy;
+  readonly #durableCaches: DurableCaches | null;
 
   /** An empty catalog. */
   constructor(options: CatalogOptions) {
@@ -51,6 +61,9 @@ export class FileCatalog implements Catalog {
     this.caches = new CacheRegistry({ budgetBytes: options.cacheMemoryBytes });
     this.#store = options.store;
     this.#retention = options.retention;
+    this.#durableCaches = options.store === null
+      ? null
+      : new DurableCaches(options.store, options.cacheEnvironment);
   }
 
   /** Ids of the tenants that exist. */
@@ -59,18 +72,23 @@ export class FileCatalog implements Catalog {
   }
 
   /**
-   * Makes the catalog what `file` lists. A durable stream that is removed keeps its records on
-   * disk, and has them again when it is listed again.
+   * Makes the catalog what `file` lists. A durable stream or cache that is removed keeps what it
+   * holds on disk, and has it again when it is listed again.
    */
   async apply(file: CatalogFile): Promise<CatalogChange> {
     const change = { added: [] as string[], removed: [] as string[], refused: [] as Refusal[] };
     await this.#removeStreams(file.streams, change.removed);
-    this.#removeCaches(file.caches, change.removed);
+    await this.#removeCaches(file.caches, change.removed);
     for (const definition of file.streams) await this.#addStream(definition, change);
-    for (const definition of file.caches) this.#addCache(definition, change);
+    for (const definition of file.caches) await this.#addCache(definition, change);
     this.#tenants.clear();
     for (const tenant of file.tenants) this.#tenants.add(tenant);
     return change;
+  }
+
+  /** Ends what runs in the background on the logs, before the store is closed. */
+  async close(): Promise<void> {
+    await this.#durableCaches?.stop();
   }
 
   async #removeStreams(wanted: readonly StreamDefinition[], removed: string[]): Promise<void> {
@@ -83,12 +101,13 @@ export class FileCatalog implements Catalog {
     }
   }
 
-  #removeCaches(wanted: readonly CacheDefinition[], removed: string[]): void {
+  async #removeCaches(wanted: readonly CacheDefinition[], removed: string[]): Promise<void> {
     const names = new Set(wanted.map(cacheName));
-    for (const { definition } of this.caches.list()) {
+    for (const { definition, logs } of this.caches.list()) {
       if (names.has(cacheName(definition))) continue;
       this.caches.remove(definition.tenant, definition.namespace, definition.cache);
       removed.push(cacheName(definition));
+      if (logs !== null) await this.#durableCaches?.close(logs);
     }
   }
 
@@ -115,10 +134,17 @@ export class FileCatalog implements Catalog {
     return logs;
   }
 
-  #addCache(definition: CacheDefinition, change: Change): void {
+  async #addCache(definition: CacheDefinition, change: Change): Promise<void> {
     const { tenant, namespace, cache } = definition;
+    const name = cacheName(definition);
     const known = this.caches.find(tenant, namespace, cache) !== undefined;
-    register(cacheName(definition), known, change, () => this.caches.register(definition));
+    try {
+      const logs = known ? null : await this.#durableCaches?.open(definition) ?? null;
+      register(name, known, change, () => this.caches.register(definition, logs));
+    } catch (error) {
+      if (!(error instanceof StorageError)) throw error;
+      change.refused.push({ name, error: error.message });
+    }
   }
 }
 

@@ -1,6 +1,8 @@
-// The caches of one broker: found like streams, of a width in shards, and all in one memory. A
-// cache and a stream may share a name; they know nothing of each other.
+// The caches of one broker: found like streams, of a width in shards, each in the one memory that
+// they share or on logs of its own. A cache and a stream may share a name; they know nothing of
+// each other.
 
+import type { CacheLog, CounterLog } from "@felix/storage";
 import { CacheMemory, CacheStore } from "./cache_store.ts";
 import { CoreError } from "./core_error.ts";
 import { checkScope, checkShards, scopeKey } from "./scope.ts";
@@ -14,15 +16,23 @@ export interface CacheDefinition {
   readonly shards: number;
 }
 
+/** What a cache on logs has open. */
+export interface CacheLogs {
+  /** Its shards by index. */
+  readonly shards: readonly CacheLog[];
+  /** The counters of a shard, opened when they are first wanted. */
+  counters(shard: number): Promise<CounterLog>;
+}
+
 /** A registered cache. */
 export class Cache {
-  /** Its shards by index. */
+  /** Its shards by index; none when it is on logs. */
   readonly shards: CacheStore[] = [];
   /** `false` once removed. */
   active = true;
 
-  /** Made by `CacheRegistry.register`. */
-  constructor(readonly definition: CacheDefinition) {}
+  /** Made by `CacheRegistry.register`. `logs`: where it is kept; `null`: in memory. */
+  constructor(readonly definition: CacheDefinition, readonly logs: CacheLogs | null) {}
 }
 
 /** The caches that one broker serves. */
@@ -40,11 +50,12 @@ export class CacheRegistry {
   }
 
   /**
-   * Registers a cache, or answers the one that already has this very definition.
+   * Registers a cache, or answers the one that already has this very definition. `logs`: where it
+   * is kept; without them it is in memory.
    *
    * @throws {CoreError} `invalid_definition`, or `definition_changed` for another width.
    */
-  register(definition: CacheDefinition): Cache {
+  register(definition: CacheDefinition, logs: CacheLogs | null = null): Cache {
     const { tenant, namespace, cache: name, shards } = definition;
     checkScope(tenant, namespace, name);
     checkShards(shards);
@@ -55,8 +66,10 @@ export class CacheRegistry {
       const message = `cache ${tenant}/${namespace}/${name} exists with another width`;
       throw new CoreError("definition_changed", message);
     }
-    const cache = new Cache({ ...definition });
-    for (let index = 0; index < shards; index++) cache.shards.push(new CacheStore(this.memory));
+    const cache = new Cache({ ...definition }, logs);
+    if (logs === null) {
+      for (let index = 0; index < shards; index++) cache.shards.push(new CacheStore(this.memory));
+    }
     this.#caches.set(key, cache);
     return cache;
   }
@@ -82,7 +95,14 @@ export class CacheRegistry {
     return [...this.#caches.values()];
   }
 
-  /** Sweeps one shard a call, each in its turn: up to `maxEntries`. Answers how many it removed. */
+  /** Ends up to `maxEntries` entries of every shard on a log whose time has passed. */
+  sweepLogs(wallMs: number, maxEntries: number): void {
+    for (const { logs } of this.#caches.values()) {
+      for (const shard of logs?.shards ?? []) shard.sweep(wallMs, maxEntries);
+    }
+  }
+
+  /** Sweeps one shard in memory a call, each in its turn: up to `maxEntries`. Answers how many it removed. */
   sweep(wallMs: number, maxEntries: number): number {
     const caches = this.list();
     const cache = caches[this.#sweepCache];

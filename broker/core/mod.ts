@@ -2,7 +2,7 @@
 // types and the log only: no wire message, no transport, no clock, timer, randomness or file.
 
 export { CacheRegistry } from "./cache_registry.ts";
-export type { Cache, CacheDefinition } from "./cache_registry.ts";
+export type { Cache, CacheDefinition, CacheLogs } from "./cache_registry.ts";
 export { CacheMemory, CacheStore, ENTRY_OVERHEAD_BYTES } from "./cache_store.ts";
 export { CacheLimitError, CoreError } from "./core_error.ts";
 export type { CoreErrorCode } from "./core_error.ts";

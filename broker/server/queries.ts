@@ -37,7 +37,7 @@ export function answerQuery(context: BrokerContext, query: Query, outbox: Outbox
     }
     case "cache_shards": {
       const { tenant_id, namespace, cache, request_id } = query;
-      const shards = caches.find(tenant_id, namespace, cache)?.shards.length ?? 0;
+      const shards = caches.find(tenant_id, namespace, cache)?.definition.shards ?? 0;
       return encodeMessage({ type: "cache_shards_view", shards, request_id }, out);
     }
     case "shard_owners": {
@@ -46,7 +46,7 @@ export function answerQuery(context: BrokerContext, query: Query, outbox: Outbox
         ? streams.find(tenant_id, namespace, name)
         : caches.find(tenant_id, namespace, name);
       const owners = Array.from(
-        { length: found?.shards.length ?? 0 },
+        { length: found?.definition.shards ?? 0 },
         (_, shard) => ({ shard, generation: 0n }),
       );
       return encodeMessage({ type: "shard_owners_view", owners, request_id }, out);

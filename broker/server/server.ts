@@ -126,6 +126,7 @@ class BrokerServer implements RunningBroker {
     metrics.publish.queueDepth = (): number => this.#pipeline.queuedJobs;
     this.#sweep = setInterval(() => {
       catalog.caches.sweep(Date.now(), SWEEP_ENTRIES);
+      catalog.caches.sweepLogs(Date.now(), SWEEP_ENTRIES);
       for (const client of this.#connections) client.reportDrops();
     }, SWEEP_MS);
     for (const listener of listeners) this.#accept(listener);
