@@ -20,7 +20,7 @@ export type { FsyncMode, LogSettings } from "./log/settings.ts";
 export { StorageCounters } from "./log/storage_counters.ts";
 export { CacheEntry } from "./projections/cache_entry.ts";
 export { CacheLog } from "./projections/cache_log.ts";
-export type { CacheEnvironment } from "./projections/cache_log.ts";
+export type { CacheEnvironment, VersionedValue } from "./projections/cache_log.ts";
 export type {
   CacheChange,
   CacheWatch,

@@ -1,6 +1,7 @@
 // Catalog files: what they list, what is refused with its path, and what applying one changes.
 
 import { assertEquals, assertStrictEquals, assertStringIncludes, assertThrows } from "@std/assert";
+import { Pace, ValueMemory } from "@felix/storage";
 import { FileCatalog } from "./catalog.ts";
 import { CatalogError, parseCatalog } from "./catalog_file.ts";
 
@@ -23,6 +24,11 @@ function fresh(): FileCatalog {
     cacheMemoryBytes: 1024 * 1024,
     store: null,
     retention: {},
+    cacheEnvironment: {
+      values: new ValueMemory(0),
+      pace: new Pace(0, () => 0, () => Promise.resolve()),
+      nowMs: () => 0,
+    },
   });
 }
 

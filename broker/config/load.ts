@@ -187,6 +187,7 @@ function storageSettings(values: ResolvedSettings) {
     indexSpacingBytes: values.number("FELIX_DURABLE_INDEX_SPACING_BYTES"),
     maxRecordsPerRead: values.number("FELIX_DURABLE_MAX_RECORDS_PER_READ"),
     verifyAllOnOpen: values.boolean("FELIX_DURABLE_VERIFY_ALL_ON_OPEN"),
+    compactionBytesPerSecond: values.number("FELIX_STORAGE_COMPACTION_BYTES_PER_SEC"),
     repairChecksumTail: values.boolean("FELIX_DURABLE_REPAIR_CHECKSUM_TAIL"),
   };
 }

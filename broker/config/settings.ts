@@ -82,6 +82,8 @@ export interface BrokerSettings {
   readonly verifyAllOnOpen: boolean;
   /** Cut a damaged last record even where it may have been acknowledged. */
   readonly repairChecksumTail: boolean;
+  /** What compactions may read and write; 0: no bound. */
+  readonly compactionBytesPerSecond: number;
 
   // Publish path
 

@@ -1,7 +1,7 @@
 // The settings of durable storage (spec/storage.md §18, spec/operations.md §3). A row here has a
 // member in `BrokerSettings`; `load.ts` copies it there.
 
-import { BOOLEAN, BYTES, COUNT, MILLISECONDS, PATH } from "./kinds.ts";
+import { BOOLEAN, BYTES, BYTES_OR_ZERO, COUNT, MILLISECONDS, PATH } from "./kinds.ts";
 import type { Setting } from "./setting.ts";
 
 /** Durable storage. */
@@ -12,7 +12,8 @@ export const STORAGE_SETTINGS: readonly Setting[] = [
     kind: PATH,
     default: null,
     effect: "applied",
-    summary: "Root directory of durable streams; unset: everything is kept in memory.",
+    summary:
+      "Root directory of durable streams and of caches; unset: everything is kept in memory.",
   },
   {
     name: "FELIX_DURABLE_FSYNC_MODE",
@@ -62,6 +63,14 @@ export const STORAGE_SETTINGS: readonly Setting[] = [
     default: "60",
     effect: "applied",
     summary: "Seconds between two looks at what retention removes.",
+  },
+  {
+    name: "FELIX_STORAGE_COMPACTION_BYTES_PER_SEC",
+    kind: BYTES_OR_ZERO,
+    default: "67108864",
+    effect: "applied",
+    summary: "Bytes per second that compactions of caches and counters may read and write; 0: no " +
+      "bound.",
   },
   {
     name: "FELIX_DURABLE_INDEX_SPACING_BYTES",

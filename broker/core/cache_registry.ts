@@ -102,7 +102,10 @@ export class CacheRegistry {
     }
   }
 
-  /** Sweeps one shard in memory a call, each in its turn: up to `maxEntries`. Answers how many it removed. */
+  /**
+   * Sweeps one shard in memory a call, each in its turn: up to `maxEntries`. Answers how many it
+   * removed.
+   */
   sweep(wallMs: number, maxEntries: number): number {
     const caches = this.list();
     const cache = caches[this.#sweepCache];

@@ -96,8 +96,14 @@ export interface CacheMetrics {
   /** Gets that found nothing. */
   misses: number;
   deletes: number;
+  counterAdds: number;
+  counterGets: number;
   /** Requests that were refused or failed. */
   failed: number;
+  /** Gauge: watches that are open. */
+  watches: number;
+  /** Watches that ended because their reader was too slow. */
+  watchLagged: number;
 }
 
 /** Authentication of streams (spec/operations.md §9.3, spec/auth.md §9.2). */
@@ -226,7 +232,11 @@ function cacheMetrics(): CacheMetrics {
     hits: 0,
     misses: 0,
     deletes: 0,
+    counterAdds: 0,
+    counterGets: 0,
     failed: 0,
+    watches: 0,
+    watchLagged: 0,
   };
 }
 

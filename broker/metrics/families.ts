@@ -278,8 +278,16 @@ function cacheFamilies({ cache }: BrokerMetrics, { caches }: ProcessReadings): F
       { value: cache.hits, labels: { op: "get", result: "hit" } },
       { value: cache.misses, labels: { op: "get", result: "miss" } },
       { value: cache.deletes, labels: { op: "delete", result: "all" } },
+      { value: cache.counterAdds, labels: { op: "counter_add", result: "all" } },
+      { value: cache.counterGets, labels: { op: "counter_get", result: "all" } },
       { value: cache.failed, labels: { op: "any", result: "error" } },
     ]),
+    gauge("felix_cache_watches", "Cache watches that are open", () => cache.watches),
+    counter(
+      "felix_cache_watch_lagged_total",
+      "Cache watches that ended because their reader was too slow",
+      () => cache.watchLagged,
+    ),
     ...size,
   ];
 }

@@ -3,7 +3,8 @@
 
 import { nativeTransport, quicheTransport, TransportError } from "@felix/transport";
 import type { Transport } from "@felix/transport";
-import type { LogStore, RetentionPolicy } from "@felix/storage";
+import { Pace, ValueMemory } from "@felix/storage";
+import type { CacheEnvironment, LogStore, RetentionPolicy } from "@felix/storage";
 import { createTokenVerifier } from "../auth/token_verifier.ts";
 import { FileCatalog } from "../catalog/catalog.ts";
 import { formatAddress } from "../config/setting.ts";
@@ -44,7 +45,10 @@ export async function runBroker(
     ? null
     : await openStorage(settings, durableStorageDir, log);
   if (storage === null && durableStorageDir !== null) return EXIT.failed;
-  const code = await serve(settings, prepared, storage?.store ?? null, metrics, log);
+  const store = storage?.store ?? null;
+  const catalog = makeCatalog(settings, store, metrics);
+  const code = await serve(settings, prepared, { catalog, store }, metrics, log);
+  await catalog.close();
   const closed = storage === null || await storage.close();
   if (code === EXIT.clean) log.info("broker stopped");
   return closed ? code : EXIT.failed;
@@ -53,22 +57,11 @@ export async function runBroker(
 async function serve(
   settings: BrokerSettings,
   prepared: Prepared,
-  store: LogStore | null,
+  { catalog, store }: { readonly catalog: FileCatalog; readonly store: LogStore | null },
   metrics: BrokerMetrics,
   log: BrokerLog,
 ): Promise<number> {
   const state: ProbeState = { ready: "starting" };
-  const catalog = new FileCatalog({
-    store,
-    retention: retentionOf(settings),
-    streams: {
-      ringRecords: settings.streamRingRecords,
-      ringBytes: settings.streamRingBytes,
-      encodeStats: metrics.encodes,
-      deliveryCounters: metrics.delivery,
-    },
-    cacheMemoryBytes: settings.cacheMemoryBytes,
-  });
   if (prepared.catalog !== null) await applyCatalog(catalog, prepared.catalog, log);
   const probes = bindProbes(settings, metrics, { catalog, store }, state, log);
   if (probes === null) return EXIT.failed;
@@ -98,11 +91,39 @@ async function serve(
   return EXIT.clean;
 }
 
+function makeCatalog(
+  settings: BrokerSettings,
+  store: LogStore | null,
+  metrics: BrokerMetrics,
+): FileCatalog {
+  return new FileCatalog({
+    store,
+    retention: retentionOf(settings),
+    streams: {
+      ringRecords: settings.streamRingRecords,
+      ringBytes: settings.streamRingBytes,
+      encodeStats: metrics.encodes,
+      deliveryCounters: metrics.delivery,
+    },
+    cacheMemoryBytes: settings.cacheMemoryBytes,
+    cacheEnvironment: cacheEnvironment(settings),
+  });
+}
+
 function retentionOf({ retentionBytes, retentionSeconds }: BrokerSettings): RetentionPolicy {
   return {
     ...(retentionBytes === null ? {} : { maxBytes: retentionBytes }),
     ...(retentionSeconds === null ? {} : { maxAgeMicros: retentionSeconds * 1_000_000 }),
   };
+}
+
+function cacheEnvironment(settings: BrokerSettings): CacheEnvironment {
+  const pace = new Pace(
+    settings.compactionBytesPerSecond,
+    () => performance.now(),
+    interruptibleSleep,
+  );
+  return { values: new ValueMemory(settings.cacheMemoryBytes), pace, nowMs: () => Date.now() };
 }
 
 function bindProbes(

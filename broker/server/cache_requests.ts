@@ -1,23 +1,26 @@
-// Cache requests of one stream, answered at once and in order: the store is in memory and the
-// answer is appended before the next frame is looked at (spec/wire.md §4.6).
+// Cache requests of one stream, answered in order (spec/wire.md §4.6): those to a cache in memory
+// at once, before the next frame is looked at, those to a cache on logs when the log has done its
+// part.
 
-import { encodeMessage, shardForKey } from "@felix/wire";
+import { encodeMessage } from "@felix/wire";
 import type { CacheDeleteMessage, CacheGetMessage, CachePutMessage } from "@felix/wire";
 import { CacheLimitError } from "../core/mod.ts";
-import type { Cache, CacheStore } from "../core/mod.ts";
+import type { Cache, CacheLogs, CacheStore } from "../core/mod.ts";
+import { cacheShardOf } from "./cache_shard.ts";
+import type { AnswerBudget } from "./answer_budget.ts";
 import type { BrokerContext } from "./context.ts";
+import { LogCacheRequests } from "./log_cache_requests.ts";
+import type { LogCacheRequest } from "./log_cache_requests.ts";
 import type { Peer } from "./negotiation.ts";
+import { OrderedAnswers } from "./ordered_answers.ts";
 import type { Outbox } from "./outbox.ts";
 import { MAX_RECORD_BYTES } from "./publisher.ts";
 import { QuickCache } from "./quick_cache.ts";
 import { cacheNotFound, encodeError, REFUSAL } from "./refusal.ts";
 import type { Refusal } from "./refusal.ts";
 
-/** A cache request. */
-export type CacheRequest = CacheGetMessage | CachePutMessage | CacheDeleteMessage;
-
-const encoder = new TextEncoder();
-const keyBytes = new Uint8Array(3 * 1024);
+/** A cache request; what is not a get, put or delete needs a cache on logs. */
+export type CacheRequest = LogCacheRequest;
 
 /** The caches that one client stream talks to. */
 export class CacheRequests {
@@ -31,11 +34,16 @@ export class CacheRequests {
   #mayRead = false;
   #mayWrite = false;
   #quick: QuickCache | null = null;
+  /** What caches on logs owe. */
+  readonly answers: OrderedAnswers;
+  readonly #logs: LogCacheRequests;
 
-  constructor(context: BrokerContext, peer: Peer, outbox: Outbox) {
+  constructor(context: BrokerContext, peer: Peer, outbox: Outbox, budget: AnswerBudget) {
     this.#context = context;
     this.#peer = peer;
     this.#outbox = outbox;
+    this.answers = new OrderedAnswers(budget, () => context.turn.flushLater(outbox));
+    this.#logs = new LogCacheRequests(context, peer, outbox, this.answers);
   }
 
   /** Serves a request that can be read in place; `false` = decode it and call `serve`. */
@@ -47,8 +55,9 @@ export class CacheRequests {
     const { operation, key, value } = request;
     const tooLarge = operation === "put" && value!.length > MAX_RECORD_BYTES;
     if (tooLarge || !(operation === "get" ? this.#mayRead : this.#mayWrite)) return false;
-    const { shards } = cache;
-    const store = shards.length === 1 ? shards[0]! : shards[shardOf(key, shards.length)]!;
+    const shard = cacheShardOf(key, cache.definition.shards);
+    if (cache.logs !== null) return this.#quickOnLog(cache.logs, shard, quick, payload);
+    const store = cache.shards[shard]!;
     const now = this.#context.wallMs();
     const out = this.#outbox.writer;
     if (operation === "get") {
@@ -67,17 +76,43 @@ export class CacheRequests {
   serve(request: CacheRequest): boolean {
     if (request.tenant_id !== this.#peer.tenant) return this.#end(REFUSAL.tenantMismatch);
     this.#remember(request.namespace, request.cache);
-    const allowed = request.type === "cache_get" ? this.#mayRead : this.#mayWrite;
-    if (!allowed) return this.#end(REFUSAL.forbidden);
+    const reads = request.type === "cache_get" || request.type === "counter_get";
+    if (!(reads ? this.#mayRead : this.#mayWrite)) return this.#end(REFUSAL.forbidden);
     const cache = this.#cache;
     if (cache === undefined) {
       this.#fail(cacheNotFound(request.tenant_id, request.namespace, request.cache));
     } else {
-      const { shards } = cache;
-      const index = shards.length === 1 ? 0 : shardOf(request.key, shards.length);
-      this.#serve(request, shards[index]!);
+      const shard = cacheShardOf(request.key, cache.definition.shards);
+      if (cache.logs === null) this.#serve(request, cache.shards[shard]!);
+      else this.#serveOnLog(request, cache.logs, shard);
     }
     return request.request_id !== undefined;
+  }
+
+  #quickOnLog(
+    logs: CacheLogs,
+    shard: number,
+    quick: QuickCache,
+    payload: Uint8Array,
+  ): boolean {
+    const request = this.#context.quickRequest;
+    const log = logs.shards[shard]!;
+    if (request.operation === "put") {
+      this.#logs.put(log, request.key, request.value!, quick.requestId(payload, request));
+      return true;
+    }
+    const value = request.operation === "get" ? this.#logs.quickValue(log, request.key) : undefined;
+    if (value === undefined) return false;
+    quick.answerValue(this.#outbox.writer, payload, request, value);
+    return true;
+  }
+
+  #serveOnLog(request: CacheRequest, logs: CacheLogs, shard: number): void {
+    if ("value" in request && request.value.length > MAX_RECORD_BYTES) {
+      const message = "cache put not served: the value is too large";
+      return this.#fail({ code: "limit_exceeded", message });
+    }
+    this.#logs.serve(request, logs.shards[shard]!, () => logs.counters(shard));
   }
 
   #serve(request: CacheRequest, store: CacheStore): void {
@@ -90,6 +125,11 @@ export class CacheRequests {
         return this.#value(request, store.delete(request.key, now));
       case "cache_put":
         return this.#put(request, store, now);
+      default: {
+        // A broker with storage keeps every cache on logs, and only such a broker advertises these.
+        const message = `${request.type} not served: the cache is in memory`;
+        return this.#fail({ code: "invalid_request", message });
+      }
     }
   }
 
@@ -162,13 +202,4 @@ export class CacheRequests {
     encodeError(refusal, this.#peer.readsCodes, this.#outbox.writer);
     return false;
   }
-}
-
-/** Shard of a cache key: its UTF-8 bytes, always by modulo (spec/wire.md §6). */
-function shardOf(key: string, shards: number): number {
-  const fits = key.length * 3 <= keyBytes.length;
-  const bytes = fits
-    ? keyBytes.subarray(0, encoder.encodeInto(key, keyBytes).written)
-    : encoder.encode(key);
-  return shardForKey(bytes, shards);
 }

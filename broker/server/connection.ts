@@ -8,7 +8,6 @@ import { AuthRefused } from "../auth/grants.ts";
 import type { Grants } from "../auth/grants.ts";
 import { AnswerBudget } from "./answer_budget.ts";
 import type { BrokerContext } from "./context.ts";
-import type { EventStream } from "./event_stream.ts";
 import { peerOf } from "./negotiation.ts";
 import type { Peer } from "./negotiation.ts";
 import { PublishOnlySession } from "./publish_only_session.ts";
@@ -20,6 +19,9 @@ import { Session } from "./session.ts";
 export const CLOSE_SHUTDOWN = 0;
 /** No stream authenticated in time. */
 export const CLOSE_AUTH_TIMEOUT = 1;
+
+/** How long a client may take to grant the credit for an event stream. */
+const OPEN_STREAM_MS = 5_000;
 
 /** Peers remembered per connection; more identities than this are verified anew. */
 const MAX_PEERS = 64;
@@ -48,6 +50,16 @@ export class PreauthGate {
   }
 }
 
+/** An event stream that the connection feeds. */
+export interface Feed {
+  /** Whether events are on their way or queued. */
+  readonly busy: boolean;
+  /** Stops at once and gives the queue up. */
+  abandon(): void;
+  /** Says in the log that events were dropped, where they can be. */
+  reportDrops?(subscriptionId: bigint, remoteAddress: string): void;
+}
+
 /** A client's connection. */
 export class ClientConnection {
   readonly preauth: PreauthGate;
@@ -55,7 +67,7 @@ export class ClientConnection {
   /** What its streams owe in answers. */
   readonly answers: AnswerBudget = new AnswerBudget();
   /** Event streams by subscription id. */
-  readonly subscriptions = new Map<bigint, EventStream>();
+  readonly subscriptions = new Map<bigint, Feed>();
   readonly closed: Promise<CloseInfo>;
   readonly #context: BrokerContext;
   readonly #connection: Connection;
@@ -127,9 +139,20 @@ export class ClientConnection {
     return peer;
   }
 
-  /** Opens an event stream; waits for the client's credit. */
-  openUnidirectional(): Promise<SendStream> {
-    return this.#connection.openUnidirectional();
+  /**
+   * Opens an event stream; `null` when the client does not grant the credit for it in time. Nothing
+   * may be answered without one: the client would wait for ever.
+   */
+  async openEventStream(): Promise<SendStream | null> {
+    const opening = this.#connection.openUnidirectional().catch(() => null);
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    const late = new Promise<null>((resolve) => {
+      timer = setTimeout(() => resolve(null), OPEN_STREAM_MS);
+    });
+    const stream = await Promise.race([opening, late]);
+    clearTimeout(timer);
+    if (stream === null) opening.then((tooLate) => tooLate?.finish().catch(() => {}));
+    return stream;
   }
 
   /** Reserves a subscription id, or says why it cannot be had. */
@@ -153,7 +176,7 @@ export class ClientConnection {
 
   /** Logs which subscribers lost events since the last time, as far as they may log again. */
   reportDrops(): void {
-    for (const [id, events] of this.subscriptions) events.reportDrops(id, this.remoteAddress);
+    for (const [id, events] of this.subscriptions) events.reportDrops?.(id, this.remoteAddress);
   }
 
   /** Whether answers or events of this connection are still on their way. */

@@ -28,6 +28,8 @@ export interface BrokerContext {
   wallMs(): number;
   /** Runs the pipeline and arms its deadline. */
   pump(): void;
+  /** Says in the log, at most once in a while, that storage did not do what was asked. */
+  onStorageFailure(what: string, error: unknown): void;
   /** A subscription id that no other subscription of this process has. */
   nextSubscriptionId(): bigint;
   /** `true` once shutdown began. */

@@ -16,6 +16,7 @@ import type { SendStream } from "@felix/transport";
 import type { Delivery, Envelope, FrameShape, Subscriber } from "../core/mod.ts";
 import { LogGate } from "../log/log_gate.ts";
 import type { TenantRow } from "../metrics/tenant_counters.ts";
+import type { Feed } from "./connection.ts";
 import type { BrokerContext } from "./context.ts";
 import { errorMessage } from "./refusal.ts";
 import type { Deliverer } from "./turn.ts";
@@ -55,7 +56,7 @@ export interface EventStreamOptions {
 }
 
 /** Writes the events of one subscription until either side ends it. */
-export class EventStream implements Deliverer {
+export class EventStream implements Deliverer, Feed {
   readonly #context: BrokerContext;
   readonly #stream: SendStream;
   readonly #subscriber: Subscriber;

@@ -87,6 +87,13 @@ export class QuickCache {
       payload[into.idEnd] === CLOSE && payload.length === into.idEnd + 1;
   }
 
+  /** The request id of `request`, whose frame had this payload. */
+  requestId(payload: Uint8Array, { idStart, idEnd }: QuickRequest): bigint {
+    let digits = "";
+    for (let at = idStart; at < idEnd; at++) digits += String.fromCharCode(payload[at]!);
+    return BigInt(digits);
+  }
+
   /** Appends the `cache_value` that answers `request`, whose frame had this payload. */
   answerValue(
     out: ByteWriter,

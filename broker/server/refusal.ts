@@ -41,6 +41,10 @@ export const REFUSAL = {
     code: "limit_exceeded",
     message: "max subscriptions per connection exceeded",
   },
+  noStreamCredit: {
+    code: "limit_exceeded",
+    message: "the connection has no credit for an event stream",
+  },
   draining: {
     code: "draining",
     message: "broker is shutting down; connect to another broker",

@@ -2,6 +2,7 @@
 // order: accept nothing new, answer what was read, flush what subscribers are owed, close.
 
 import type { Connection, IncomingConnection, Listener, Transport } from "@felix/transport";
+import { StorageError } from "@felix/storage";
 import { PublishPipeline } from "../core/mod.ts";
 import type { Catalog } from "../catalog/catalog.ts";
 import type { BrokerSettings } from "../config/settings.ts";
@@ -83,6 +84,8 @@ class BrokerServer implements RunningBroker {
   readonly #pipeline: PublishPipeline;
   readonly #connections = new Set<ClientConnection>();
   readonly #perAddress = new Map<string, number>();
+  /** Failures of storage come in crowds: one line in a while says enough. */
+  readonly #storageLog = new LogGate();
   readonly #sweep: ReturnType<typeof setInterval>;
   #deadline: ReturnType<typeof setTimeout> | undefined;
   #draining = false;
@@ -112,16 +115,10 @@ class BrokerServer implements RunningBroker {
     this.#pipeline.onFault = (error): void => {
       options.log.error("publish failed", { error: String(error), code: "internal" });
     };
-    const gate = new LogGate();
     this.#pipeline.onStorageFailure = ({ stream, index }, failure): void => {
-      if (!gate.open(performance.now())) return;
       const { tenant, namespace, stream: name } = stream.definition;
       const shard = `${tenant}/${namespace}/${name}/${index}`;
-      options.log.error("storage did not keep a publish", {
-        shard,
-        code: failure.code,
-        error: failure,
-      });
+      this.#storageFailed("storage did not keep a publish", failure, { shard });
     };
     metrics.publish.queueDepth = (): number => this.#pipeline.queuedJobs;
     this.#sweep = setInterval(() => {
@@ -148,10 +145,17 @@ class BrokerServer implements RunningBroker {
       nowMs: () => performance.now(),
       wallMs: () => Date.now(),
       pump,
+      onStorageFailure: (what, error) => this.#storageFailed(what, error),
       nextSubscriptionId: () => ++this.#subscriptionId,
       draining: () => this.#draining,
       advertisedAddress: settings.clientAdvertiseAddr,
     };
+  }
+
+  #storageFailed(what: string, error: unknown, fields: Record<string, string> = {}): void {
+    if (!this.#storageLog.open(performance.now())) return;
+    const code = error instanceof StorageError ? error.code : "internal";
+    this.#options.log.error(what, { ...fields, code, error });
   }
 
   #pump(): void {

@@ -15,7 +15,9 @@ import {
 import type { AuthMessage, Frame, Message } from "@felix/wire";
 import { TransportError } from "@felix/transport";
 import type { ByteStream } from "@felix/transport";
+import { watchCache } from "./cache_watch.ts";
 import { CacheRequests } from "./cache_requests.ts";
+import type { CacheRequest } from "./cache_requests.ts";
 import type { ClientConnection } from "./connection.ts";
 import type { BrokerContext } from "./context.ts";
 import { authOk, offers } from "./negotiation.ts";
@@ -43,11 +45,6 @@ const UNSERVED_REQUESTS: ReadonlySet<string> = new Set([
   "stream_read",
   "offset_for_time",
   "trim_before",
-  "cache_put_if",
-  "cache_delete_if",
-  "cache_watch",
-  "counter_add",
-  "counter_get",
   "group_poll",
   "group_ack",
   "group_nack",
@@ -61,6 +58,15 @@ const UNSERVED_REQUESTS: ReadonlySet<string> = new Set([
   "group_delete",
   "shard_inspect",
   "subscriptions_list",
+]);
+
+/** Requests that only a broker with durable storage serves and advertises. */
+const NEEDS_STORAGE: ReadonlySet<string> = new Set([
+  "cache_put_if",
+  "cache_delete_if",
+  "cache_watch",
+  "counter_add",
+  "counter_get",
 ]);
 
 /** Serves one stream that a client opened in both directions. */
@@ -87,7 +93,8 @@ export class Session {
 
   /** Whether answers are still owed or on their way. */
   get busy(): boolean {
-    return this.#outbox.queuedBytes > 0 || (this.#publisher?.unanswered ?? 0) > 0;
+    return this.#outbox.queuedBytes > 0 || (this.#publisher?.unanswered ?? 0) > 0 ||
+      (this.#caches?.answers.owed ?? 0) > 0;
   }
 
   /** Reads nothing more; what is owed is still answered. */
@@ -143,6 +150,7 @@ export class Session {
   /** A reason to leave further requests unread for now. */
   #pressure(): Promise<void> | null {
     if (this.#publisher?.full) return this.#publisher.room();
+    if (this.#caches?.answers.full) return this.#caches.answers.room();
     const tooMuch = this.#outbox.queuedBytes > MAX_ANSWER_BYTES;
     return tooMuch ? this.#unlessSlow(this.#outbox.drained()) : null;
   }
@@ -193,9 +201,16 @@ export class Session {
       case "cache_get":
       case "cache_put":
       case "cache_delete":
-        this.#caches ??= new CacheRequests(this.#context, peer, this.#outbox);
-        if (!this.#caches.serve(message)) this.#ended = true;
-        return null;
+        return this.#cache(peer, message);
+      case "cache_put_if":
+      case "cache_delete_if":
+      case "counter_add":
+      case "counter_get":
+        return this.#keepsCaches ? this.#cache(peer, message) : this.#unserved(peer, message);
+      case "cache_watch":
+        if (!this.#keepsCaches) return this.#unserved(peer, message);
+        this.#ended = true;
+        return watchCache(this.#context, this.#connection, peer, message, this.#outbox);
       case "publish":
       case "publish_batch":
         if (this.#publish(peer).message(message) === "end") this.#ended = true;
@@ -222,6 +237,18 @@ export class Session {
     }
   }
 
+  /** Whether caches are on logs, which conditions, counters and watches need. */
+  get #keepsCaches(): boolean {
+    return this.#context.settings.durableStorageDir !== null;
+  }
+
+  #cache(peer: Peer, request: CacheRequest): null {
+    const { answers } = this.#connection;
+    this.#caches ??= new CacheRequests(this.#context, peer, this.#outbox, answers);
+    if (!this.#caches.serve(request)) this.#ended = true;
+    return null;
+  }
+
   #query(peer: Peer, query: Query): null {
     if (query.type !== "topology" && query.tenant_id !== peer.tenant) {
       return this.#end(REFUSAL.tenantMismatch);
@@ -232,7 +259,9 @@ export class Session {
 
   /** Messages only a broker sends end the stream; requests not served here are refused, go on. */
   #unserved(peer: Peer, message: Message): null {
-    if (!UNSERVED_REQUESTS.has(message.type)) return this.#end(REFUSAL.unexpectedType);
+    if (!UNSERVED_REQUESTS.has(message.type) && !NEEDS_STORAGE.has(message.type)) {
+      return this.#end(REFUSAL.unexpectedType);
+    }
     const id = "request_id" in message ? message.request_id : undefined;
     if (offers(peer, FEATURE_UNSUPPORTED)) return this.#unsupported(peer, message.type, id);
     const text = `${message.type} is not served by this broker`;
@@ -323,6 +352,7 @@ export class Session {
   async #finish(): Promise<void> {
     this.#ended = true;
     if (this.#publisher !== null) await this.#publisher.allAnswered();
+    if (this.#caches !== null) await this.#caches.answers.allAnswered();
     await this.#outbox.finish();
     this.#stream.cancel();
   }

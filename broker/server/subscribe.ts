@@ -9,7 +9,6 @@ import {
   FLAG_EVENT_BATCH_OFFSETS,
 } from "@felix/wire";
 import type { SubscribedMessage, SubscribeMessage } from "@felix/wire";
-import type { SendStream } from "@felix/transport";
 import type { StreamShard, Subscriber, SubscribeStart } from "../core/mod.ts";
 import type { ClientConnection } from "./connection.ts";
 import type { BrokerContext } from "./context.ts";
@@ -19,14 +18,6 @@ import type { Peer } from "./negotiation.ts";
 import type { Outbox } from "./outbox.ts";
 import { encodeError, REFUSAL, streamNotFound } from "./refusal.ts";
 import type { Refusal } from "./refusal.ts";
-
-/** How long a client may take to grant the credit for an event stream. */
-const OPEN_STREAM_MS = 5_000;
-
-const NO_CREDIT: Refusal = {
-  code: "limit_exceeded",
-  message: "the connection has no credit for an event stream",
-};
 
 /** Serves one `subscribe`; the request stream carries nothing after it. Never rejects. */
 export async function subscribe(
@@ -63,11 +54,11 @@ export async function subscribe(
     }, outbox.writer);
   }
   const { subscriber } = result;
-  const stream = await openEventStream(connection);
+  const stream = await connection.openEventStream();
   if (stream === null) {
     shard.unsubscribe(subscriber);
     connection.releaseSubscription(id);
-    return refuse(NO_CREDIT);
+    return refuse(REFUSAL.noStreamCredit);
   }
   const onRemoved = (): void => {
     // A client that does not know `stream_deleted` takes the clean end as the same.
@@ -141,17 +132,4 @@ function subscribedMessage(
       ? {}
       : { queue_capacity: subscriber.capacityEnvelopes }),
   };
-}
-
-/** Never answer `subscribed` without an event stream: the client would wait for ever. */
-async function openEventStream(connection: ClientConnection): Promise<SendStream | null> {
-  const opening = connection.openUnidirectional().catch(() => null);
-  let timer: ReturnType<typeof setTimeout> | undefined;
-  const late = new Promise<null>((resolve) => {
-    timer = setTimeout(() => resolve(null), OPEN_STREAM_MS);
-  });
-  const stream = await Promise.race([opening, late]);
-  clearTimeout(timer);
-  if (stream === null) opening.then((tooLate) => tooLate?.finish().catch(() => {}));
-  return stream;
 }

@@ -37,6 +37,14 @@ export interface CacheEnvironment {
   readonly compactionFloorBytes?: number;
 }
 
+/** What a key holds. */
+export interface VersionedValue {
+  /** Not to be changed. */
+  readonly value: Uint8Array;
+  /** Offset of the put that wrote it. */
+  readonly version: number;
+}
+
 /** A cache shard on a log; made by `CacheLog.open`. */
 export class CacheLog implements CacheIndex, Compactable {
   readonly #log: SegmentLog;
@@ -138,12 +146,12 @@ export class CacheLog implements CacheIndex, Compactable {
   /**
    * The live value of a key. Rejects with a `StorageError` when it cannot be read: never a miss.
    */
-  async get(key: string, nowMs: number): Promise<Uint8Array | null> {
+  async get(key: string, nowMs: number): Promise<VersionedValue | null> {
     for (;;) {
       const entry = this.find(key, nowMs);
       if (entry === null) return null;
       try {
-        return await this.valueOf(entry);
+        return { value: await this.valueOf(entry), version: entry.version };
       } catch (error) {
         // A compaction moved the record while it was looked for.
         if (error instanceof TrimmedError && this.#entries.get(key) !== entry) continue;

@@ -62,7 +62,7 @@ export class OrderedWrites {
     if (this.#gathered.length === 1 && this.#busy === null) queueMicrotask(this.#stageGathered);
   }
 
-  /** Calls `done` in the turn in which every record below `target` has been applied, or never is. */
+  /** Calls `done` in the turn in which everything below `target` is applied or never will be. */
   whenApplied(target: number, done: (failure: StorageError | null) => void): void {
     if (this.applied >= target) return done(null);
     if (this.#log.failure !== null) return done(this.#log.failure);
