@@ -101,9 +101,10 @@ export class CacheRequests {
       this.#logs.put(log, request.key, request.value!, quick.requestId(payload, request));
       return true;
     }
-    const value = request.operation === "get" ? this.#logs.quickValue(log, request.key) : undefined;
-    if (value === undefined) return false;
-    quick.answerValue(this.#outbox.writer, payload, request, value);
+    if (request.operation !== "get") return false;
+    const found = this.#logs.quickValue(log, request.key);
+    if (found === undefined) return false;
+    quick.answerValue(this.#outbox.writer, payload, request, found.value, found.version);
     return true;
   }
 

@@ -1,7 +1,7 @@
-// Requests to a cache that is kept on logs: writes of one stream go to the log in the order in
-// which they came, reads see every write before them on the same stream, and answers leave in the
-// order of the requests. An error is never told as a miss, and no ack comes before the record is
-// kept (spec/semantics.md §6.1, §7).
+// Requests to a cache that is kept on logs: those of one stream take effect in the order in which
+// they came, a read between the writes before and behind it, and are answered in that order. An
+// error is never told as a miss, and no ack comes before the record is kept (spec/semantics.md
+// §6.1, §7).
 
 import { encodeMessage, FEATURE_CACHE_CONDITIONAL } from "@felix/wire";
 import type {
@@ -37,6 +37,13 @@ export type LogCacheRequest =
   | CounterAddMessage
   | CounterGetMessage;
 
+/** A value that is at hand. */
+export interface QuickValue {
+  readonly value: Uint8Array | null;
+  /** For a client that is told. */
+  readonly version: number | null;
+}
+
 /** What opens the counters that a request is about. */
 export type OpenCounters = () => Promise<CounterLog>;
 
@@ -66,13 +73,13 @@ export class LogCacheRequests {
    * The value of a key when it can be told at once: nothing is owed and it is in memory, or there
    * is none. `undefined`: it takes a place in the order.
    */
-  quickValue(log: CacheLog, key: string): Uint8Array | null | undefined {
-    if (this.#answers.owed > 0 || this.#versions) return undefined;
+  quickValue(log: CacheLog, key: string): QuickValue | undefined {
+    if (this.#answers.owed > 0) return undefined;
     const entry = log.find(key, this.#context.wallMs());
     if (entry !== null && entry.value === null) return undefined;
     const value = entry === null ? null : log.valueOf(entry) as Uint8Array;
     this.#countGet(value);
-    return value;
+    return { value, version: this.#versions ? entry?.version ?? null : null };
   }
 
   /** Stores a value without an end, and answers `cache_ok` with `requestId`. */
@@ -85,7 +92,7 @@ export class LogCacheRequests {
     const now = this.#context.wallMs();
     switch (request.type) {
       case "cache_get":
-        return this.#answers.addInTurn(ANSWER_BYTES, () => this.#get(log, request));
+        return this.#get(log, request);
       case "cache_put": {
         const ttlMs = request.ttl_ms === null ? null : Number(request.ttl_ms);
         return this.#put(log, request.key, request.value, ttlMs, request.request_id);
@@ -118,7 +125,9 @@ export class LogCacheRequests {
         });
       case "counter_get":
         this.#context.metrics.cache.counterGets++;
-        return this.#answers.addInTurn(ANSWER_BYTES, () => this.#counter(counters, request));
+        return this.#add("counter get", ANSWER_BYTES, this.#sumOf(counters, request), (sum) => {
+          this.#send(counterValue(request.request_id, sum));
+        });
     }
   }
 
@@ -155,30 +164,24 @@ export class LogCacheRequests {
     });
   }
 
-  async #get(log: CacheLog, request: CacheGetMessage): Promise<() => void> {
+  #get(log: CacheLog, request: CacheGetMessage): void {
     const now = this.#context.wallMs();
-    try {
-      const found = await log.get(request.key, now);
-      const value = found?.value ?? null;
-      this.#countGet(value);
+    const { key } = request;
+    // With nothing owed there is no write of this stream to wait for.
+    const read = this.#answers.owed === 0 ? log.get(key, now) : log.getInOrder(key, now);
+    this.#add("cache get", ANSWER_BYTES, read, (found) => {
+      this.#countGet(found?.value ?? null);
       const version = this.#versions ? found?.version ?? null : null;
-      return () => this.#value(request, value, version);
-    } catch (error) {
-      return this.#failure("cache get", error);
-    }
+      this.#value(request, found?.value ?? null, version);
+    });
   }
 
   async #addTo(counters: OpenCounters, request: CounterAddMessage): Promise<bigint | null> {
     return await (await counters()).add(request.key, request.delta);
   }
 
-  async #counter(counters: OpenCounters, request: CounterGetMessage): Promise<() => void> {
-    try {
-      const sum = (await counters()).get(request.key);
-      return () => this.#send(counterValue(request.request_id, sum));
-    } catch (error) {
-      return this.#failure("counter get", error);
-    }
+  async #sumOf(counters: OpenCounters, request: CounterGetMessage): Promise<bigint | null> {
+    return await (await counters()).getInOrder(request.key);
   }
 
   #add<Result>(

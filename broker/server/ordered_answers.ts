@@ -10,8 +10,6 @@ const MAX_OWED_BYTES = 1024 * 1024;
 
 interface Place {
   readonly bytes: number;
-  /** Begins the work when everything before it is answered; `null`: it is under way. */
-  begin: (() => Promise<() => void>) | null;
   /** Gives the answer. */
   answer: (() => void) | null;
 }
@@ -50,33 +48,12 @@ export class OrderedAnswers {
     while (this.#places.length > 0) await this.#change();
   }
 
-  /** Takes a place for work that is under way and resolves to what gives its answer. */
+  /** Takes a place for `work`, which resolves to what gives its answer and does not reject. */
   add(bytes: number, work: Promise<() => void>): void {
-    this.#watch(this.#take(bytes, null), work);
-  }
-
-  /** Takes a place for work that must see the effect of everything asked for before it. */
-  addInTurn(bytes: number, begin: () => Promise<() => void>): void {
-    const place = this.#take(bytes, begin);
-    if (this.#places[0] === place) this.#begin(place);
-  }
-
-  #take(bytes: number, begin: Place["begin"]): Place {
-    const place: Place = { bytes, begin, answer: null };
+    const place: Place = { bytes, answer: null };
     this.#places.push(place);
     this.#owedBytes += bytes;
     this.#budget.change(bytes);
-    return place;
-  }
-
-  #begin(place: Place): void {
-    const { begin } = place;
-    place.begin = null;
-    if (begin !== null) this.#watch(place, begin());
-  }
-
-  /** `work` does not reject: a failure is an answer as well. */
-  #watch(place: Place, work: Promise<() => void>): void {
     work.then((answer) => {
       place.answer = answer;
       if (this.#places[0] === place) this.#give();
@@ -92,8 +69,6 @@ export class OrderedAnswers {
       this.#budget.change(-bytes);
     }
     this.#places.splice(0, given);
-    const next = this.#places[0];
-    if (next !== undefined) this.#begin(next);
     this.#onAnswered();
     const waiters = this.#waiters;
     this.#waiters = [];

@@ -14,6 +14,7 @@ import type { ByteWriter } from "@felix/wire";
 
 const encoder = new TextEncoder();
 const ID_MEMBER = encoder.encode(',"request_id":');
+const VERSION_MEMBER = encoder.encode(',"version":');
 const VALUE_MEMBER = encoder.encode(',"value":');
 const TTL_NULL = encoder.encode(',"ttl_ms":null}');
 const OK_PREFIX = encoder.encode('{"type":"cache_ok","request_id":');
@@ -94,17 +95,21 @@ export class QuickCache {
     return BigInt(digits);
   }
 
-  /** Appends the `cache_value` that answers `request`, whose frame had this payload. */
+  /**
+   * Appends the `cache_value` that answers `request`, whose frame had this payload. `version`: of
+   * the value, for a client that is told.
+   */
   answerValue(
     out: ByteWriter,
     payload: Uint8Array,
     request: QuickRequest,
     value: Uint8Array | null,
+    version: number | null = null,
   ): void {
     const prefix = this.#valuePrefix;
     const { keyStart, keyEnd } = request;
     const valueBytes = value === null ? 4 : base64Length(value.length) + 2;
-    out.ensure(prefix.length + (keyEnd - keyStart) + valueBytes + 64);
+    out.ensure(prefix.length + (keyEnd - keyStart) + valueBytes + 96);
     const start = beginFrame(out, 0);
     const { buffer } = out;
     let at = copy(buffer, out.length, prefix, 0, prefix.length);
@@ -118,6 +123,10 @@ export class QuickCache {
     }
     at = copy(buffer, at, ID_MEMBER, 0, ID_MEMBER.length);
     at = copy(buffer, at, payload, request.idStart, request.idEnd);
+    if (version !== null) {
+      at = copy(buffer, at, VERSION_MEMBER, 0, VERSION_MEMBER.length);
+      at += encoder.encodeInto(String(version), buffer.subarray(at)).written;
+    }
     buffer[at++] = CLOSE;
     out.length = at;
     endFrame(out, start);

@@ -161,6 +161,15 @@ export class CacheLog implements CacheIndex, Compactable {
   }
 
   /**
+   * What a key holds after every write that was asked for before, and before every later one:
+   * waits until that is kept.
+   */
+  async getInOrder(key: string, nowMs: number): Promise<VersionedValue | null> {
+    const { value, version } = await this.#write({ op: "read", key, nowMs });
+    return value === null ? null : { value, version: version! };
+  }
+
+  /**
    * Stores a copy of `value`. `ttlMs`: life in milliseconds, `null` = no end. Resolves to the
    * version when it is kept; rejects with a `StorageError`.
    */
@@ -185,7 +194,7 @@ export class CacheLog implements CacheIndex, Compactable {
 
   /** Removes a key. Resolves to the value that it had; `null` if it was missing or expired. */
   async delete(key: string, nowMs: number): Promise<Uint8Array | null> {
-    return (await this.#write({ op: "delete", key, nowMs, condition: null })).removed;
+    return (await this.#write({ op: "delete", key, nowMs, condition: null })).value;
   }
 
   /** Removes a key if its live value has this version. */

@@ -3,7 +3,7 @@
 
 import { assert, assertEquals, assertRejects } from "@std/assert";
 import { StorageError } from "../storage_error.ts";
-import { T0, text, World } from "./cache_world.ts";
+import { string, T0, text, World } from "./cache_world.ts";
 
 Deno.test("CA1-CA3: a put is read back until its time has passed", async () => {
   const world = await World.open();
@@ -189,5 +189,22 @@ Deno.test("a full disk refuses writes, changes nothing, and takes them again lat
   world.disk.capacityBytes = Infinity;
   assertEquals(await world.put("k", "3"), 1, "no offset was lost");
   assertEquals(await world.get("k"), "3");
+  await world.stop();
+});
+
+Deno.test("a get in order sees the writes before it and none behind it", async () => {
+  const world = await World.open();
+  const read = async () => string((await world.cache.getInOrder("k", T0))?.value ?? null);
+  const reads = [read()];
+  const writes: Promise<unknown>[] = [world.put("k", "1")];
+  reads.push(read());
+  writes.push(world.put("k", "2"), world.delete("k"));
+  reads.push(read());
+  writes.push(world.put("k", "3", 0));
+  reads.push(read());
+  assertEquals(await Promise.all(reads), [null, "1", null, null]);
+  await Promise.all(writes);
+  await world.put("k", "4");
+  assertEquals(await read(), "4");
   await world.stop();
 });

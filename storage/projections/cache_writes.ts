@@ -16,8 +16,8 @@ export interface WriteResult {
   readonly applied: boolean;
   /** The version written, or else the one that is there; `null`: none. */
   readonly version: number | null;
-  /** Of a delete without a condition: what it removed; `null`: nothing live. */
-  readonly removed: Uint8Array | null;
+  /** Of a read what the key holds, of a delete what it removed; `null`: nothing live. */
+  readonly value: Uint8Array | null;
 }
 
 /** What a write is to do; `nowMs` decides what is expired. */
@@ -44,6 +44,8 @@ export type CacheRequest =
     readonly nowMs: number;
     readonly condition: { readonly version: number } | null;
   }
+  /** Writes nothing: answers what the key holds after everything submitted before. */
+  | { readonly op: "read"; readonly key: string; readonly nowMs: number }
   /** The end of `entry`, whose time has passed, while it is what the key holds. */
   | { readonly op: "expire"; readonly key: string; readonly entry: CacheEntry };
 
@@ -80,7 +82,8 @@ export class CacheWrite implements Write {
   #bytes = 0;
   /** The value of a put or copy, in memory of its own. */
   #value: Uint8Array | null = null;
-  #removed: Uint8Array | Promise<Uint8Array> | null = null;
+  /** What a read or delete found. */
+  #held: Uint8Array | Promise<Uint8Array> | null = null;
 
   constructor(
     index: CacheIndex,
@@ -113,9 +116,12 @@ export class CacheWrite implements Write {
         const { condition } = request;
         if (condition === null && !this.#holdsAnything()) return this.#leave(version);
         if (condition !== null && version !== condition.version) return this.#leave(version);
-        if (condition === null) this.#removed = live?.value() ?? null;
+        if (condition === null) this.#held = live?.value() ?? null;
         break;
       }
+      case "read":
+        this.#held = live?.value() ?? null;
+        return this.#leave(version);
       case "copy":
       case "expire":
         if (!this.#holds(request.entry)) return this.#leave(null);
@@ -137,13 +143,13 @@ export class CacheWrite implements Write {
     if (value === null) {
       this.#index.remove(key, this.#bytes);
       this.#index.notify({ key, value, offset, expiresAtMs: 0 });
-      return this.#removal();
+      return this.#answer(true, null);
     }
     const version = request.op === "copy" ? request.entry.version : offset;
     const expiresAtMs = expiryOf(request);
     this.#index.replace(new CacheEntry(key, offset, version, expiresAtMs, this.#bytes), value);
     if (request.op === "put") this.#index.notify({ key, value, offset, expiresAtMs });
-    this.#done({ applied: true, version, removed: null });
+    this.#done({ applied: true, version, value: null });
   }
 
   fail(error: StorageError): void {
@@ -196,18 +202,17 @@ export class CacheWrite implements Write {
   /** Writes nothing, and says so once what that rests on is kept. */
   #leave(version: number | null): null {
     const staged = this.#index.staged.get(this.key);
-    const answer = (): void => this.#done({ applied: false, version, removed: null });
+    const answer = (): void => this.#answer(false, version);
     if (staged === undefined) answer();
     else this.#index.applied(staged.#offset + 1).then(answer, this.#failed);
     return null;
   }
 
-  #removal(): void {
-    const removed = this.#removed;
-    const answer = (value: Uint8Array | null): void =>
-      this.#done({ applied: true, version: null, removed: value });
-    if (removed instanceof Promise) removed.then(answer, this.#failed);
-    else answer(removed);
+  #answer(applied: boolean, version: number | null): void {
+    const held = this.#held;
+    const done = (value: Uint8Array | null): void => this.#done({ applied, version, value });
+    if (held instanceof Promise) held.then(done, this.#failed);
+    else done(held);
   }
 }
 

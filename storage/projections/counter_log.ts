@@ -81,6 +81,19 @@ export class CounterLog implements Compactable {
     return this.#counters.get(key)?.sum ?? null;
   }
 
+  /** The sum after every add that was asked for before: waits until that is kept. */
+  getInOrder(key: string): Promise<bigint | null> {
+    return new Promise((resolve, reject) => {
+      const prepare = (): null => {
+        const staged = this.#staged.get(key);
+        if (staged === undefined) resolve(this.get(key));
+        else staged.onSettled((error) => error === null ? resolve(staged.sum) : reject(error));
+        return null;
+      };
+      this.#writes.submit({ prepare, apply() {}, fail() {} });
+    });
+  }
+
   /**
    * Adds to a key. Resolves to the sum with it when it is kept, or to `null` when that would leave
    * 64 bits: then nothing is written. Rejects with a `StorageError`.
@@ -180,9 +193,15 @@ class CounterWrite implements Write {
   readonly #request: CounterRequest;
   #previous: CounterWrite | null = null;
   #settled = false;
+  #listeners: ((error: StorageError | null) => void)[] | null = null;
 
   constructor(request: CounterRequest) {
     this.#request = request;
+  }
+
+  /** Calls `listener` when it is kept, or with why it may not be. */
+  onSettled(listener: (error: StorageError | null) => void): void {
+    (this.#listeners ??= []).push(listener);
   }
 
   prepare(): Uint8Array | null {
@@ -204,22 +223,23 @@ class CounterWrite implements Write {
   }
 
   apply(offset: number): void {
-    this.#settle();
+    this.#settle(null);
     this.#request.apply(this, offset);
     this.#request.resolve(this.sum);
   }
 
   fail(error: StorageError): void {
-    this.#settle();
+    this.#settle(error);
     const { staged, key, reject } = this.#request;
     const previous = this.#previous;
     if (previous !== null && !previous.#settled) staged.set(key, previous);
     reject(error);
   }
 
-  #settle(): void {
+  #settle(error: StorageError | null): void {
     const { staged, key } = this.#request;
     this.#settled = true;
     if (staged.get(key) === this) staged.delete(key);
+    this.#listeners?.forEach((listener) => listener(error));
   }
 }

@@ -95,3 +95,17 @@ Deno.test("an add that the disk refuses leaves the sums as they were", async () 
   await counters.close();
   await store.close();
 });
+
+Deno.test("a get in order sees the adds before it and none behind it", async () => {
+  const { counters, store } = await open(new SimulatedDisk());
+  const work = [
+    counters.getInOrder("k"),
+    counters.add("k", 1n),
+    counters.getInOrder("k"),
+    counters.add("k", 1n),
+    counters.getInOrder("k"),
+  ];
+  assertEquals(await Promise.all(work), [null, 1n, 1n, 2n, 2n]);
+  await counters.close();
+  await store.close();
+});

@@ -5,8 +5,13 @@ import { assert, assertEquals } from "@std/assert";
 import { poll } from "../support/poll.ts";
 import { DevBroker } from "../support/servers.ts";
 import { concat, json, readJson } from "./frames.ts";
-import { RawConnection } from "./raw_client.ts";
+import { FULL_OFFER, RawConnection } from "./raw_client.ts";
 
+/** A client that is not told versions, which only caches on logs have. */
+const OFFER = {
+  ...FULL_OFFER,
+  client_features: (FULL_OFFER.client_features! & ~0x0200_0000) >>> 0,
+};
 const scope = { tenant_id: "t1", namespace: "default", cache: "sessions" };
 
 function put(key: string, value: string, more: Record<string, unknown> = {}): Uint8Array {
@@ -14,7 +19,7 @@ function put(key: string, value: string, more: Record<string, unknown> = {}): Ui
 }
 
 async function putGetDelete(connection: RawConnection): Promise<void> {
-  const stream = await connection.stream();
+  const stream = await connection.stream(OFFER);
   const get = { type: "cache_get", ...scope, key: "k" };
   const hit = { type: "cache_value", ...scope, key: "k", value: btoa("v") };
   const miss = { ...hit, value: null };
@@ -29,7 +34,7 @@ async function putGetDelete(connection: RawConnection): Promise<void> {
 }
 
 async function pipelined(connection: RawConnection): Promise<void> {
-  const stream = await connection.stream();
+  const stream = await connection.stream(OFFER);
   const count = 500;
   const requests = Array.from({ length: count }, (_, index) => [
     put(`p${index % 50}`, `v${index}`, { request_id: 2 * index }),
@@ -55,7 +60,7 @@ async function pipelined(connection: RawConnection): Promise<void> {
 }
 
 async function unusualKeysAndValues(connection: RawConnection): Promise<void> {
-  const stream = await connection.stream();
+  const stream = await connection.stream(OFFER);
   const all = String.fromCharCode(...Array.from({ length: 256 }, (_, byte) => byte));
   const keys = ["", "ключ / 鍵 / 🔑", 'quote " slash \\ line\n', "k".repeat(4000)];
   for (const [index, key] of keys.entries()) {
@@ -72,7 +77,7 @@ async function unusualKeysAndValues(connection: RawConnection): Promise<void> {
 }
 
 async function requestIdsPast53Bits(connection: RawConnection): Promise<void> {
-  const stream = await connection.stream();
+  const stream = await connection.stream(OFFER);
   const id = "18446744073709551615";
   const names = '"tenant_id":"t1","namespace":"default","cache":"sessions","key":"big"';
   await stream.send(json(`{"type":"cache_put",${names},"value":"dg==","request_id":${id}}`));
@@ -84,7 +89,7 @@ async function requestIdsPast53Bits(connection: RawConnection): Promise<void> {
 }
 
 async function expiry(connection: RawConnection): Promise<void> {
-  const stream = await connection.stream();
+  const stream = await connection.stream(OFFER);
   const value = async (key: string): Promise<unknown> =>
     (await stream.ask({ type: "cache_get", ...scope, key, request_id: 1 }))["value"];
   await stream.send(put("now", "v", { request_id: 1, ttl_ms: 0 }));
@@ -103,7 +108,7 @@ async function expiry(connection: RawConnection): Promise<void> {
 }
 
 async function tooLarge(connection: RawConnection): Promise<void> {
-  const stream = await connection.stream();
+  const stream = await connection.stream(OFFER);
   await stream.send(put("large", "x".repeat(8 * 1024 * 1024 + 1), { request_id: 1 }));
   const refused = await stream.message();
   assertEquals([refused["type"], refused["code"]], ["error", "limit_exceeded"]);
@@ -113,45 +118,51 @@ async function tooLarge(connection: RawConnection): Promise<void> {
   await stream.finish();
 }
 
-Deno.test({
-  name: "cache requests",
-  sanitizeOps: true,
-  sanitizeResources: true,
-  fn: async (test) => {
-    await using broker = await DevBroker.start();
-    await using connection = await RawConnection.connect(broker);
-    await test.step("put, get, delete", () => putGetDelete(connection));
-    await test.step("pipelined, answered in order", () => pipelined(connection));
-    await test.step("unusual keys and values", () => unusualKeysAndValues(connection));
-    await test.step("request ids past 2^53", () => requestIdsPast53Bits(connection));
-    await test.step("expiry", () => expiry(connection));
-    await test.step("values up to 8 MiB", () => tooLarge(connection));
-    await test.step("the connection still serves", () => connection.assertServes());
-  },
-});
+const KINDS = [{ name: "in memory", durable: false }, { name: "on logs", durable: true }];
 
-Deno.test({
-  name: "a cache wider than one shard answers as one",
-  sanitizeOps: true,
-  sanitizeResources: true,
-  fn: async () => {
-    await using broker = await DevBroker.start();
-    await using connection = await RawConnection.connect(broker);
-    const stream = await connection.stream();
-    const wide = { ...scope, cache: "wide" };
-    const shards = await stream.ask({ type: "cache_shards", ...wide, request_id: 1 });
-    assert(Number(shards["shards"]) > 1);
-    for (let index = 0; index < 100; index++) {
-      const value = btoa(`v${index}`);
-      await stream.send(
-        json({ type: "cache_put", ...wide, key: `k${index}`, value, request_id: index }),
-      );
-      assertEquals(readJson(await stream.frame())["type"], "cache_ok");
-    }
-    for (let index = 0; index < 100; index++) {
-      const request = { type: "cache_get", ...wide, key: `k${index}`, request_id: index };
-      assertEquals((await stream.ask(request))["value"], btoa(`v${index}`));
-    }
-    await stream.finish();
-  },
-});
+KINDS.forEach(({ name, durable }) =>
+  Deno.test({
+    name: `cache requests, ${name}`,
+    sanitizeOps: true,
+    sanitizeResources: true,
+    fn: async (test) => {
+      await using broker = await DevBroker.start({ durable });
+      await using connection = await RawConnection.connect(broker);
+      await test.step("put, get, delete", () => putGetDelete(connection));
+      await test.step("pipelined, answered in order", () => pipelined(connection));
+      await test.step("unusual keys and values", () => unusualKeysAndValues(connection));
+      await test.step("request ids past 2^53", () => requestIdsPast53Bits(connection));
+      await test.step("expiry", () => expiry(connection));
+      await test.step("values up to 8 MiB", () => tooLarge(connection));
+      await test.step("the connection still serves", () => connection.assertServes());
+    },
+  })
+);
+
+KINDS.forEach(({ name, durable }) =>
+  Deno.test({
+    name: `a cache wider than one shard answers as one, ${name}`,
+    sanitizeOps: true,
+    sanitizeResources: true,
+    fn: async () => {
+      await using broker = await DevBroker.start({ durable });
+      await using connection = await RawConnection.connect(broker);
+      const stream = await connection.stream(OFFER);
+      const wide = { ...scope, cache: "wide" };
+      const shards = await stream.ask({ type: "cache_shards", ...wide, request_id: 1 });
+      assert(Number(shards["shards"]) > 1);
+      for (let index = 0; index < 100; index++) {
+        const value = btoa(`v${index}`);
+        await stream.send(
+          json({ type: "cache_put", ...wide, key: `k${index}`, value, request_id: index }),
+        );
+        assertEquals(readJson(await stream.frame())["type"], "cache_ok");
+      }
+      for (let index = 0; index < 100; index++) {
+        const request = { type: "cache_get", ...wide, key: `k${index}`, request_id: index };
+        assertEquals((await stream.ask(request))["value"], btoa(`v${index}`));
+      }
+      await stream.finish();
+    },
+  })
+);
