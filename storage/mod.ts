@@ -30,7 +30,7 @@ export type {
 } from "./projections/cache_watchers.ts";
 export type { CacheCondition, WriteResult } from "./projections/cache_writes.ts";
 export { CounterLog } from "./projections/counter_log.ts";
-export type { CounterEnvironment } from "./projections/counter_log.ts";
+export type { CompactionEnvironment } from "./projections/compactor.ts";
 export { Pace } from "./projections/pace.ts";
 export { ValueMemory } from "./projections/value_memory.ts";
 export type { PlannedCut } from "./recovery/directory_view.ts";

@@ -28,6 +28,7 @@ function fresh(): FileCatalog {
       values: new ValueMemory(0),
       pace: new Pace(0, () => 0, () => Promise.resolve()),
       nowMs: () => 0,
+      onCompactionFailed: () => {},
     },
   });
 }

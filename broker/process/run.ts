@@ -3,7 +3,7 @@
 
 import { nativeTransport, quicheTransport, TransportError } from "@felix/transport";
 import type { Transport } from "@felix/transport";
-import { Pace, ValueMemory } from "@felix/storage";
+import { Pace, StorageError, ValueMemory } from "@felix/storage";
 import type { CacheEnvironment, LogStore, RetentionPolicy } from "@felix/storage";
 import { createTokenVerifier } from "../auth/token_verifier.ts";
 import { FileCatalog } from "../catalog/catalog.ts";
@@ -46,7 +46,7 @@ export async function runBroker(
     : await openStorage(settings, durableStorageDir, log);
   if (storage === null && durableStorageDir !== null) return EXIT.failed;
   const store = storage?.store ?? null;
-  const catalog = makeCatalog(settings, store, metrics);
+  const catalog = makeCatalog(settings, store, metrics, log);
   const code = await serve(settings, prepared, { catalog, store }, metrics, log);
   await catalog.close();
   const closed = storage === null || await storage.close();
@@ -95,6 +95,7 @@ function makeCatalog(
   settings: BrokerSettings,
   store: LogStore | null,
   metrics: BrokerMetrics,
+  log: BrokerLog,
 ): FileCatalog {
   return new FileCatalog({
     store,
@@ -106,7 +107,7 @@ function makeCatalog(
       deliveryCounters: metrics.delivery,
     },
     cacheMemoryBytes: settings.cacheMemoryBytes,
-    cacheEnvironment: cacheEnvironment(settings),
+    cacheEnvironment: cacheEnvironment(settings, log),
   });
 }
 
@@ -117,13 +118,21 @@ function retentionOf({ retentionBytes, retentionSeconds }: BrokerSettings): Rete
   };
 }
 
-function cacheEnvironment(settings: BrokerSettings): CacheEnvironment {
+function cacheEnvironment(settings: BrokerSettings, log: BrokerLog): CacheEnvironment {
   const pace = new Pace(
     settings.compactionBytesPerSecond,
     () => performance.now(),
     interruptibleSleep,
   );
-  return { values: new ValueMemory(settings.cacheMemoryBytes), pace, nowMs: () => Date.now() };
+  return {
+    values: new ValueMemory(settings.cacheMemoryBytes),
+    pace,
+    nowMs: () => Date.now(),
+    onCompactionFailed: (shard, error) => {
+      const code = error instanceof StorageError ? error.code : "internal";
+      log.error("a compaction failed; it is tried again", { shard, code, error });
+    },
+  };
 }
 
 function bindProbes(

@@ -15,10 +15,9 @@ import type { CacheChange, KeyFilter, WatchResult, WatchStart } from "./cache_wa
 import { CacheWrite } from "./cache_writes.ts";
 import type { CacheCondition, CacheIndex, CacheRequest, WriteResult } from "./cache_writes.ts";
 import { Compactor } from "./compactor.ts";
-import type { Compactable } from "./compactor.ts";
+import type { Compactable, CompactionEnvironment } from "./compactor.ts";
 import { ExpiryQueue } from "./expiry_queue.ts";
 import { OrderedWrites } from "./ordered_writes.ts";
-import type { Pace } from "./pace.ts";
 import type { ValueMemory } from "./value_memory.ts";
 
 /** A smaller log is not compacted (spec/storage.md §14.1). */
@@ -27,14 +26,11 @@ const FLOOR_BYTES = 1024 * 1024;
 const COPIES_PER_STEP = 64;
 
 /** What the cache logs of one broker share. */
-export interface CacheEnvironment {
+export interface CacheEnvironment extends CompactionEnvironment {
   /** Holds the values used most recently. */
   readonly values: ValueMemory;
-  readonly pace: Pace;
   /** Milliseconds since the Unix epoch. */
   readonly nowMs: () => number;
-  /** Compact logs larger than this; 1 MiB when absent. */
-  readonly compactionFloorBytes?: number;
 }
 
 /** What a key holds. */
@@ -59,11 +55,10 @@ export class CacheLog implements CacheIndex, Compactable {
   readonly staged: Map<string, CacheWrite> = new Map();
 
   private constructor(log: SegmentLog, environment: CacheEnvironment) {
-    const floor = environment.compactionFloorBytes ?? FLOOR_BYTES;
     this.#log = log;
     this.#environment = environment;
     this.#expiry = new ExpiryQueue((entry) => this.#entries.get(entry.key) === entry);
-    this.#compactor = new Compactor(log, floor, environment.pace);
+    this.#compactor = new Compactor(log, FLOOR_BYTES, environment);
     this.#watchers = new CacheWatchers(this);
     this.#writes = new OrderedWrites(log, () => this.#compactor.consider(this, this.#writes));
   }

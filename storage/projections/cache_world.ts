@@ -22,6 +22,8 @@ export class World {
   readonly disk = new SimulatedDisk();
   values = new ValueMemory(1 << 20);
   now = T0;
+  /** Compactions that failed. */
+  readonly failures: string[] = [];
   store!: LogStore;
   cache!: CacheLog;
 
@@ -45,6 +47,7 @@ export class World {
       values: this.values,
       pace: new Pace(0, () => 0, () => Promise.resolve()),
       nowMs: () => this.now,
+      onCompactionFailed: (label, error) => this.failures.push(`${label}: ${error}`),
       compactionFloorBytes: floor,
     });
   }

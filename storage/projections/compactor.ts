@@ -20,6 +20,15 @@ export interface Compactable {
   readersGone(): Promise<unknown>;
 }
 
+/** What the compactions of one broker share. */
+export interface CompactionEnvironment {
+  readonly pace: Pace;
+  /** Told why a pass of the log called `label` failed; it is tried again when the log has grown. */
+  readonly onCompactionFailed: (label: string, error: unknown) => void;
+  /** Compact logs larger than this; by default what spec/storage.md §14.1 says. */
+  readonly compactionFloorBytes?: number;
+}
+
 /** Keeps one log from growing for ever. */
 export class Compactor {
   /** Payload bytes of all records of the log. */
@@ -31,17 +40,17 @@ export class Compactor {
 
   readonly #log: SegmentLog;
   readonly #floorBytes: number;
-  readonly #pace: Pace;
+  readonly #environment: CompactionEnvironment;
   readonly #stop = new AbortController();
   #running: Promise<void> | null = null;
   /** After a pass that failed: size at which the next one is tried. */
   #retryBytes = 0;
 
-  /** `floorBytes`: a smaller log is left alone. */
-  constructor(log: SegmentLog, floorBytes: number, pace: Pace) {
+  /** `floorBytes`: a smaller log is left alone, unless the environment says otherwise. */
+  constructor(log: SegmentLog, floorBytes: number, environment: CompactionEnvironment) {
     this.#log = log;
-    this.#floorBytes = floorBytes;
-    this.#pace = pace;
+    this.#floorBytes = environment.compactionFloorBytes ?? floorBytes;
+    this.#environment = environment;
   }
 
   /** Starts a pass if one is due and none runs. */
@@ -71,8 +80,8 @@ export class Compactor {
         this.passes++;
       }
     } catch (error) {
-      // A full disk, a failed or closed log: whoever writes or reads meets it and says so.
-      if (!(error instanceof StorageError)) throw error;
+      const closed = error instanceof StorageError && error.code === "closed";
+      if (!closed) this.#environment.onCompactionFailed(this.#log.label, error);
     } finally {
       this.#running = null;
     }
@@ -90,7 +99,7 @@ export class Compactor {
     });
     const bytesBelow = await below.promise;
     await target.copyBelow(cut, async (bytes) => {
-      await this.#pace.spend(bytes, signal);
+      await this.#environment.pace.spend(bytes, signal);
       if (signal.aborted) {
         throw new StorageError("closed", `${this.#log.label}: compaction stopped`);
       }

@@ -8,10 +8,9 @@ import type { LogRecord } from "../format/record.ts";
 import type { SegmentLog } from "../log/segment_log.ts";
 import { StorageError } from "../storage_error.ts";
 import { Compactor } from "./compactor.ts";
-import type { Compactable } from "./compactor.ts";
+import type { Compactable, CompactionEnvironment } from "./compactor.ts";
 import { OrderedWrites } from "./ordered_writes.ts";
 import type { Write } from "./ordered_writes.ts";
-import type { Pace } from "./pace.ts";
 
 /** A smaller log is not compacted (spec/storage.md §14.1). */
 const FLOOR_BYTES = 64 * 1024;
@@ -28,13 +27,6 @@ interface Counter {
   readonly bytes: number;
 }
 
-/** What the counter logs of one broker share. */
-export interface CounterEnvironment {
-  readonly pace: Pace;
-  /** Compact logs larger than this; 64 KiB when absent. */
-  readonly compactionFloorBytes?: number;
-}
-
 /** A shard of counters on a log; made by `CounterLog.open`. */
 export class CounterLog implements Compactable {
   readonly #log: SegmentLog;
@@ -44,10 +36,9 @@ export class CounterLog implements Compactable {
   readonly #writes: OrderedWrites;
   readonly #compactor: Compactor;
 
-  private constructor(log: SegmentLog, environment: CounterEnvironment) {
-    const floor = environment.compactionFloorBytes ?? FLOOR_BYTES;
+  private constructor(log: SegmentLog, environment: CompactionEnvironment) {
     this.#log = log;
-    this.#compactor = new Compactor(log, floor, environment.pace);
+    this.#compactor = new Compactor(log, FLOOR_BYTES, environment);
     this.#writes = new OrderedWrites(log, () => this.#compactor.consider(this, this.#writes));
   }
 
@@ -55,7 +46,7 @@ export class CounterLog implements Compactable {
    * Builds the sums of an open log, to which nobody else appends. `StorageError` `corruption` when
    * a record is no counter record.
    */
-  static async open(log: SegmentLog, environment: CounterEnvironment): Promise<CounterLog> {
+  static async open(log: SegmentLog, environment: CompactionEnvironment): Promise<CounterLog> {
     const counters = new CounterLog(log, environment);
     for (let from = log.base; from < log.tail;) {
       const { records, next } = await log.read(from);

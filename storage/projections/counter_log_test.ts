@@ -19,7 +19,11 @@ async function open(disk: SimulatedDisk): Promise<{ counters: CounterLog; store:
   });
   const pace = new Pace(0, () => 0, () => Promise.resolve());
   const log = await store.openLog("counters", KEY);
-  return { counters: await CounterLog.open(log, { pace, compactionFloorBytes: 2000 }), store };
+  const onCompactionFailed = (_label: string, error: unknown): never => {
+    throw error;
+  };
+  const environment = { pace, compactionFloorBytes: 2000, onCompactionFailed };
+  return { counters: await CounterLog.open(log, environment), store };
 }
 
 Deno.test("CA29: adds answer the sum with them; a key never added to has none", async () => {
