@@ -123,6 +123,29 @@ def next_sharded(a):
     return sharded(readers[a["reader"]].next_event(timeout=a.get("timeout", 5.0)))
 
 
+def watch_cache(a):
+    """Watches `key` or `prefix`; `next_change` reads it."""
+    kind = "key" if "key" in a else "prefix"
+    readers[a["reader"]] = watch = clients[a["client"]].watch_cache(
+        *a["scope"],
+        getattr(felix.CacheWatchFilter, kind)(a[kind]),
+        start=a.get("start"),
+        retained=a.get("retained", False),
+    )
+    return {
+        "resume_offset": watch.resume_offset,
+        "resnapshot": watch.resnapshot,
+        "retained_count": watch.retained_count,
+    }
+
+
+def next_change(a):
+    item = readers[a["reader"]].recv(timeout=a.get("timeout", 5.0))
+    if isinstance(item, felix.CacheChange):
+        return {"key": item.key, "value": to_text(item.value), "offset": item.offset}
+    return None if item is None else {"kind": type(item).__name__, "resume_from": item.resume_from}
+
+
 def close_reader(a):
     readers.pop(a["reader"]).close()
 
@@ -139,6 +162,8 @@ COMMANDS = {
     "subscribe": subscribe,
     "next_event": next_event,
     "next_sharded": next_sharded,
+    "watch_cache": watch_cache,
+    "next_change": next_change,
     "close_reader": close_reader,
     "close_client": close_client,
     "stream_shards": lambda a: clients[a["client"]].stream_shards(*a["scope"]),
