@@ -18,6 +18,8 @@ export type { StagedAppend } from "./log/segment_log.ts";
 export { DEFAULT_LOG_SETTINGS } from "./log/settings.ts";
 export type { FsyncMode, LogSettings } from "./log/settings.ts";
 export { StorageCounters } from "./log/storage_counters.ts";
+export { ProducerTable } from "./producers/producer_table.ts";
+export type { Admission, OfferedBatch } from "./producers/producer_table.ts";
 export type { PlannedCut } from "./recovery/directory_view.ts";
 export type { FoundSegment, RecoveryPlan } from "./recovery/recovery_plan.ts";
 export {
