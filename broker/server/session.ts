@@ -21,6 +21,7 @@ import type { BrokerContext } from "./context.ts";
 import { authOk, offers } from "./negotiation.ts";
 import type { Peer } from "./negotiation.ts";
 import { Outbox } from "./outbox.ts";
+import { answerProducerInit } from "./producer_init.ts";
 import { Publisher } from "./publisher.ts";
 import { answerQuery } from "./queries.ts";
 import type { Query } from "./queries.ts";
@@ -35,8 +36,6 @@ const SLOW_READER_MS = 30_000;
 
 /** Requests of the protocol that this broker does not serve and does not advertise. */
 const UNSERVED_REQUESTS: ReadonlySet<string> = new Set([
-  "producer_init",
-  "publish_idempotent",
   "publish_if",
   "commit",
   "state_get",
@@ -198,6 +197,7 @@ export class Session {
         return null;
       case "publish":
       case "publish_batch":
+      case "publish_idempotent":
         if (this.#publish(peer).message(message) === "end") this.#ended = true;
         return null;
       case "subscribe":
@@ -209,6 +209,9 @@ export class Session {
       case "shard_owners":
         return this.#query(peer, message);
       case "publish_width":
+        return null;
+      case "producer_init":
+        answerProducerInit(message, this.#outbox);
         return null;
       case "auth":
         return this.#end(REFUSAL.authTwice);
