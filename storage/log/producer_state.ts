@@ -53,18 +53,24 @@ export async function removeProducersAfter(state: LogState, cut: number): Promis
   const { environment: { disk }, directory } = state;
   const bytes = await readWhole(disk, `${directory}/${PRODUCERS_FILE}`);
   const snapshot = bytes === null ? null : decodeProducerSnapshot(bytes);
-  if (snapshot !== null && snapshot.asOf <= cut) return;
+  if (snapshot !== null && snapshot.asOf < cut) return;
   await removeFile(disk, directory, PRODUCERS_FILE);
 }
 
-/** The snapshot on the disk, if it is one of this log; what is not is removed. */
+/**
+ * The snapshot on the disk, if it is one of this log; what is not is removed. Its offset is outside
+ * its checksum, but it is one at which a segment was begun.
+ */
 async function readSnapshot(state: LogState): Promise<ProducerSnapshot | null> {
   const { environment: { disk, warn }, directory, label } = state;
   await removeFile(disk, directory, TEMPORARY_FILE);
   const bytes = await readWhole(disk, `${directory}/${PRODUCERS_FILE}`);
   if (bytes === null) return null;
   const snapshot = decodeProducerSnapshot(bytes);
-  if (snapshot !== null && snapshotFits(snapshot, state.base, state.tail)) return snapshot;
+  if (snapshot !== null && snapshotFits(snapshot, state.base, state.tail)) {
+    const segments = [...state.sealed, state.active];
+    if (segments.some(({ base }) => base === snapshot.asOf)) return snapshot;
+  }
   const why = snapshot === null ? "does not verify" : `is as of offset ${snapshot.asOf}`;
   warn?.(`${label}: the file of its producers ${why}; their state is read from the log`);
   await removeFile(disk, directory, PRODUCERS_FILE);
