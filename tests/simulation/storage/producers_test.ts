@@ -161,7 +161,7 @@ for (const [name, steps] of Object.entries(SCENARIOS)) {
   });
 }
 
-Deno.test("a file of producers that does not verify is told of, removed and made again", async () => {
+Deno.test("a file of producers that does not verify is told of and made again", async () => {
   const disk = new SimulatedDisk();
   await run(disk, SCENARIOS["rolls"]!);
   const path = disk.paths().find((path) => path.endsWith("/producers"))!;
