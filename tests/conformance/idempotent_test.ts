@@ -1,6 +1,6 @@
-// Idempotent producers over the wire (spec/wire.md §4.4, §5.4, §8.3; semantics.md §12 ID1 to
-// ID7): both forms, answers in JSON and in order, refusals as far as the client knows them, and what
-// a restart and a kill keep.
+// Idempotent producers over the wire (spec/wire.md §4.4, §5.4, §8.3; spec/semantics.md §12 ID1
+// to ID7): both forms, answers in JSON and in order, refusals as far as the client knows them, and
+// what a restart and a kill keep.
 
 import { assert, assertEquals } from "@std/assert";
 import { DevBroker } from "../support/servers.ts";
