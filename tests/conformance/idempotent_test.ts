@@ -3,6 +3,7 @@
 // what a restart and a kill keep.
 
 import { assert, assertEquals } from "@std/assert";
+import { connect } from "@felix/client";
 import { DevBroker } from "../support/servers.ts";
 import { concat, json, publish, type RawFrame, readAck, readJson } from "./frames.ts";
 import { FULL_OFFER, NO_OFFER, type Offer, RawConnection, type RawStream } from "./raw_client.ts";
@@ -248,4 +249,51 @@ Deno.test("a restart and a kill keep what is known of a producer [ID7]", async (
     if (stop === "kill") await broker.kill();
     await broker.restart();
   }
+});
+
+Deno.test("a producer goes on through restarts and kills: every record once", async () => {
+  // The same port again, so that the client finds the broker where it was.
+  const socket = Deno.listenDatagram({ transport: "udp", hostname: "127.0.0.1", port: 0 });
+  const { port } = socket.addr as Deno.NetAddr;
+  socket.close();
+  const env = { FELIX_QUIC_BIND: `127.0.0.1:${port}`, FELIX_DURABLE_SEGMENT_BYTES: "65536" };
+  await using broker = await DevBroker.start({ durable: true, env });
+  const { broker: addresses, tenant, namespace, token, caFile } = broker;
+  const options = {
+    addresses,
+    tenant,
+    namespace,
+    token,
+    serverName: "localhost",
+    tls: { caFile },
+    requestTimeoutMs: 60_000,
+    reconnect: { attempts: 1000, backoffMs: 20, maxBackoffMs: 100 },
+  };
+  await using felix = await connect(options);
+  await using producer = await felix.stream("events").producer();
+  const text = (at: number) => `record ${at} ${"x".repeat(at % 300)}`;
+  let stopped = false;
+  const stopping = (async () => {
+    for (const stop of ["kill", "restart", "kill"]) {
+      await new Promise((resolve) => setTimeout(resolve, 100));
+      if (stop === "kill") await broker.kill();
+      await broker.restart();
+    }
+    stopped = true;
+  })();
+  const offsets: (bigint | null)[] = [];
+  while (!stopped || offsets.length < 500) {
+    const from = offsets.length;
+    const batches = Array.from({ length: 100 }, (_, at) => [text(from + at)]);
+    offsets.push(...(await producer.publishBatches(batches)).map(({ offset }) => offset));
+  }
+  await stopping;
+  assertEquals(offsets, offsets.map((_, at) => BigInt(at)));
+  await using other = await connect(options);
+  await using subscription = await other.stream("events").subscribe({ start: "earliest" });
+  const seen: string[] = [];
+  while (seen.length < offsets.length) {
+    for (const event of await subscription.readBatch(100)) seen.push(event.text());
+  }
+  assertEquals(seen, offsets.map((_, at) => text(at)));
 });
