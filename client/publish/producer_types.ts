@@ -8,8 +8,8 @@ export interface ProducerOptions extends CallOptions {
   /** Batches in flight to a shard, 1 or more; default 64, and more count as 64. */
   readonly window?: number;
   /**
-   * What to do when a shard no longer knows the producer, as when retention removed all its batches:
-   * fail (default), or go on under a new id where no batch is in doubt.
+   * What to do when a shard no longer knows the producer, as when retention removed all its
+   * batches: fail (default), or go on under a new id where no batch is in doubt.
    */
   readonly onUnknownProducer?: "throw" | "reinitialise";
 }
