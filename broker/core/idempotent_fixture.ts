@@ -1,5 +1,5 @@
-// What tests of idempotent producers share: a stream with a pipeline, durable on a simulated disk or
-// in memory, batches of producers by number, and outcomes as short texts.
+// What tests of idempotent producers share: a stream with a pipeline, durable on a simulated disk
+// or in memory, batches of producers by number, and outcomes as short texts.
 
 import { LogStore, type SegmentLog, SimulatedDisk } from "@felix/storage";
 import { batchOf, drain, streamIn, subscribed } from "./core_fixture.ts";
