@@ -18,6 +18,7 @@ import { withRetries } from "./link/retrier.ts";
 import { Counters } from "./metrics.ts";
 import type { ClientMetrics } from "./metrics.ts";
 import type { ConnectOptions } from "./options.ts";
+import { Producers } from "./publish/idempotent_producer.ts";
 import { Publisher } from "./publish/publisher.ts";
 import { Queries } from "./routing/queries.ts";
 import { Routes } from "./routing/routes.ts";
@@ -79,6 +80,7 @@ export class Client implements FelixClient {
   readonly #fleet: Fleet;
   readonly #queries: Queries;
   readonly #publisher: Publisher;
+  readonly #producers: Producers;
   readonly #cache: CacheEngine;
   readonly #subscriptions: Subscriptions;
   readonly #routes: Routes;
@@ -97,6 +99,14 @@ export class Client implements FelixClient {
     this.#queries = new Queries(this.#core, this.#fleet);
     this.#routes = new Routes(this.#core, this.#fleet, this.#queries);
     this.#publisher = new Publisher(this.#core, this.#fleet, this.#routes);
+    this.#producers = new Producers({
+      core: this.#core,
+      fleet: this.#fleet,
+      routes: this.#routes,
+      queries: this.#queries,
+      budget: this.#publisher.budget,
+      stallMs: this.#publisher.stallMs,
+    });
     this.#cache = new CacheEngine(this.#core, this.#fleet, this.#routes);
     this.#subscriptions = new Subscriptions({
       core: this.#core,
@@ -148,6 +158,7 @@ export class Client implements FelixClient {
     const scope = this.#publisher.scope(this.#namespace(options), stream);
     const parts = {
       publisher: this.#publisher,
+      producers: this.#producers,
       queries: this.#queries,
       core: this.#core,
       subscriptions: this.#subscriptions,
@@ -226,12 +237,17 @@ export class Client implements FelixClient {
   async #close(drainMs: number): Promise<void> {
     this.#core.closed = true;
     for (const stop of this.#stops) stop();
-    const drained = Promise.all([this.#publisher.drained(), this.#cache.drained()]);
+    const drained = Promise.all([
+      this.#publisher.drained(),
+      this.#producers.drained(),
+      this.#cache.drained(),
+    ]);
     let timer: ReturnType<typeof setTimeout> | undefined;
     const late = new Promise<void>((resolve) => timer = setTimeout(resolve, drainMs));
     await Promise.race([drained, late]);
     clearTimeout(timer);
     this.#publisher.close();
+    this.#producers.close();
     this.#cache.close();
     this.#subscriptions.close();
     await this.#fleet.close();

@@ -11,8 +11,10 @@ import {
   FEATURE_GROUP_PUBLISHER,
   FEATURE_HI_PUBLISH_WIDTH,
   FEATURE_HI_STREAM_DELETED,
+  FEATURE_IDEMPOTENT_PRODUCER,
   FEATURE_PUBLISH_PIPELINE,
   FEATURE_REDIRECT,
+  FEATURE_SEQUENCE_REUSED,
   FEATURE_SHARD_MOVED,
   FEATURE_SHARD_OWNERS,
   FEATURE_STREAM_PUBLISH_WINDOW,
@@ -30,6 +32,7 @@ import {
   FLAG_BINARY_PUBLISH_ACK_OWNER,
   FLAG_BINARY_PUBLISH_ACKED,
   FLAG_BINARY_PUBLISH_BATCH,
+  FLAG_BINARY_PUBLISH_IDEMPOTENT,
   FLAG_BINARY_PUBLISH_KEYED,
   FLAG_EVENT_BATCH_OFFSETS,
   FLAG_EVENT_BATCH_PUBLISHER,
@@ -40,15 +43,18 @@ import {
 export type FeatureName =
   | "ackOffset"
   | "ackOnCommit"
+  | "binaryIdempotent"
   | "cacheDelete"
   | "cacheShards"
   | "errorCodes"
   | "eventOffsets"
   | "eventSkipped"
+  | "idempotentProducer"
   | "publishers"
   | "publishPipeline"
   | "publishWidth"
   | "redirect"
+  | "sequenceReused"
   | "shardMoved"
   | "shardOwners"
   | "streamDeleted"
@@ -78,15 +84,18 @@ type Place = "flags" | "features" | "featuresHigh";
 const BITS: Readonly<Record<FeatureName, readonly [Place, number]>> = {
   ackOffset: ["flags", FLAG_BINARY_PUBLISH_ACK_OFFSET],
   ackOnCommit: ["features", FEATURE_ACK_ON_COMMIT],
+  binaryIdempotent: ["flags", FLAG_BINARY_PUBLISH_IDEMPOTENT],
   cacheDelete: ["features", FEATURE_CACHE_DELETE],
   cacheShards: ["features", FEATURE_CACHE_SHARDS],
   errorCodes: ["features", FEATURE_ERROR_CODES],
   eventOffsets: ["flags", FLAG_EVENT_BATCH_OFFSETS],
   eventSkipped: ["flags", FLAG_EVENT_BATCH_SKIPPED],
+  idempotentProducer: ["features", FEATURE_IDEMPOTENT_PRODUCER],
   publishers: ["flags", FLAG_EVENT_BATCH_PUBLISHER],
   publishPipeline: ["features", FEATURE_PUBLISH_PIPELINE],
   publishWidth: ["featuresHigh", FEATURE_HI_PUBLISH_WIDTH],
   redirect: ["features", FEATURE_REDIRECT],
+  sequenceReused: ["features", FEATURE_SEQUENCE_REUSED],
   shardMoved: ["features", FEATURE_SHARD_MOVED],
   shardOwners: ["features", FEATURE_SHARD_OWNERS],
   streamDeleted: ["featuresHigh", FEATURE_HI_STREAM_DELETED],
@@ -120,12 +129,13 @@ const OFFERED_FLAGS = FLAG_BINARY_PUBLISH_BATCH | FLAG_BINARY_EVENT_BATCH |
   FLAG_BINARY_EVENT_BATCH_SHARED | FLAG_BINARY_PUBLISH_ACKED | FLAG_BINARY_PUBLISH_ACK |
   FLAG_EVENT_BATCH_OFFSETS | FLAG_BINARY_PUBLISH_KEYED | FLAG_BINARY_PUBLISH_ACK_OWNER |
   FLAG_BINARY_PUBLISH_ACK_CODE | FLAG_BINARY_PUBLISH_ACK_DETAIL | FLAG_EVENT_BATCH_SKIPPED |
-  FLAG_BINARY_PUBLISH_ACK_OFFSET;
+  FLAG_BINARY_PUBLISH_ACK_OFFSET | FLAG_BINARY_PUBLISH_IDEMPOTENT;
 
 const OFFERED_FEATURES = FEATURE_TOPOLOGY | FEATURE_REDIRECT | FEATURE_CACHE_DELETE |
   FEATURE_STREAM_SHARDS | FEATURE_CACHE_SHARDS | FEATURE_ERROR_CODES | FEATURE_SHARD_MOVED |
   FEATURE_UNSUPPORTED | FEATURE_PUBLISH_PIPELINE | FEATURE_STREAM_PUBLISH_WINDOW |
-  FEATURE_SHARD_OWNERS | FEATURE_SUBSCRIPTION_LAGGED | FEATURE_SUBSCRIBE_QUEUE | FEATURE_EXTENDED;
+  FEATURE_SHARD_OWNERS | FEATURE_SUBSCRIPTION_LAGGED | FEATURE_SUBSCRIBE_QUEUE | FEATURE_EXTENDED |
+  FEATURE_IDEMPOTENT_PRODUCER | FEATURE_SEQUENCE_REUSED;
 
 /** The offer of a client with these wishes. */
 export function offerOf(wishes: { ackOnCommit: boolean; publishers: boolean }): Offer {

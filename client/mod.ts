@@ -32,6 +32,11 @@ export type { CacheHandle, CachePutOptions, CacheWriteOptions } from "./cache/ca
 export type { ConnectOptions, FlowLimits, PoolOptions, TlsOptions } from "./options.ts";
 export type { ReconnectPolicy } from "./retry_policy.ts";
 export type { PublishOptions, PublishResult } from "./publish/publish_options.ts";
+export type {
+  IdempotentProducer,
+  ProducerOptions,
+  ProducerPublishOptions,
+} from "./publish/producer_types.ts";
 export type { Batcher, BatcherOptions, WritableRecord } from "./publish/batcher.ts";
 export type { OverflowPolicy, SubscribeOptions } from "./subscribe/subscribe_options.ts";
 export type { Subscription, SubscriptionStats } from "./subscribe/subscription.ts";

@@ -10,6 +10,8 @@ import { batcherWritable, RecordBatcher } from "./publish/batcher.ts";
 import type { Batcher, BatcherOptions, WritableRecord } from "./publish/batcher.ts";
 import { ACK_BYTE, checkPublishOptions } from "./publish/publish_options.ts";
 import type { PublishOptions, PublishResult } from "./publish/publish_options.ts";
+import type { Producers } from "./publish/idempotent_producer.ts";
+import type { IdempotentProducer, ProducerOptions } from "./publish/producer_types.ts";
 import type { Publisher } from "./publish/publisher.ts";
 import type { StreamScope } from "./publish/stream_scope.ts";
 import type { Queries } from "./routing/queries.ts";
@@ -44,6 +46,8 @@ export interface StreamHandle {
   publish(payload: BytesLike, options?: PublishOptions): Promise<PublishResult>;
   /** Publishes records as one frame: they get offsets without a gap, or all fail. */
   publishBatch(payloads: readonly BytesLike[], options?: PublishOptions): Promise<PublishResult>;
+  /** A producer whose batches are written once, whatever fails. @throws {UnsupportedError} */
+  producer(options?: ProducerOptions): Promise<IdempotentProducer>;
   /** Collects records into frames. */
   batcher(options?: BatcherOptions): Batcher;
   /** Publishes what is written to a web stream. */
@@ -71,6 +75,7 @@ export interface StreamHandle {
 /** What handles need from their client. */
 export interface StreamParts {
   readonly publisher: Publisher;
+  readonly producers: Producers;
   readonly queries: Queries;
   readonly core: ClientCore;
   readonly subscriptions: Subscriptions;
@@ -118,6 +123,10 @@ export class FelixStream implements StreamHandle {
     } catch (error) {
       return Promise.reject(error);
     }
+  }
+
+  async producer(options: ProducerOptions = {}): Promise<IdempotentProducer> {
+    return await this.#parts.producers.open(this.#scope, options);
   }
 
   batcher(options: BatcherOptions = {}): Batcher {

@@ -33,6 +33,8 @@ export { CounterLog } from "./projections/counter_log.ts";
 export type { CompactionEnvironment } from "./projections/compactor.ts";
 export { Pace } from "./projections/pace.ts";
 export { ValueMemory } from "./projections/value_memory.ts";
+export { ProducerTable } from "./producers/producer_table.ts";
+export type { Admission, OfferedBatch } from "./producers/producer_table.ts";
 export type { PlannedCut } from "./recovery/directory_view.ts";
 export type { FoundSegment, RecoveryPlan } from "./recovery/recovery_plan.ts";
 export {

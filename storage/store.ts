@@ -32,6 +32,8 @@ export interface StoreOptions {
   readonly nowMicros: () => number;
   /** Written into the lock file, for whoever finds it held: a process id and a time. */
   readonly owner: string;
+  /** Told what opening a log found wrong and put right. */
+  readonly warn?: (what: string) => void;
 }
 
 /** A log that would not open. */
@@ -62,7 +64,7 @@ export class LogStore {
 
   /** Takes the root for this process; `locked` when another one has it. */
   static async open(options: StoreOptions): Promise<LogStore> {
-    const { disk, root, nowMicros, owner } = options;
+    const { disk, root, nowMicros, owner, warn } = options;
     const settings = { ...DEFAULT_LOG_SETTINGS, ...options.settings };
     checkLogSettings(settings);
     await disk.makeDirectory(root);
@@ -79,6 +81,7 @@ export class LogStore {
       encodeBuffer: new EncodeBuffer(),
       openSegments: new OpenSegments(disk),
       counters: new StorageCounters(),
+      ...(warn === undefined ? {} : { warn }),
     };
     return new LogStore(environment, root, lock);
   }
@@ -131,7 +134,7 @@ export class LogStore {
     if (held !== undefined) return held.opening;
     const label = kind === "streams" ? shardLabel(key) : `${kind}/${shardLabel(key)}`;
     const slot: Slot = {
-      opening: SegmentLog.open(this.#environment, directory, label),
+      opening: SegmentLog.open(this.#environment, directory, label, 0, kind === "streams"),
       log: null,
       retention,
     };

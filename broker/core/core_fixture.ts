@@ -108,6 +108,8 @@ export class TestPublish implements PublishJob {
         return `written ${outcome.offset}`;
       case "shed":
         return "shed";
+      case "sequence_refused":
+        return outcome.reason;
       default:
         return outcome.code;
     }

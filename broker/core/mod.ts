@@ -10,6 +10,7 @@ export { HEADROOM_BYTES } from "./envelope.ts";
 export type { Delivery, EncodeStats, Envelope, FrameEncoder, FrameShape } from "./envelope.ts";
 export { FairQueue, QUANTUM } from "./fair_queue.ts";
 export type { Lane, QueuedJob, TenantQueue } from "./fair_queue.ts";
+export type { ProducerStamp, SequenceRefusal } from "./idempotent_publish.ts";
 export { MAX_CLAIM_JOBS, OVERFLOW_TENANT, PublishCounters } from "./publish_counters.ts";
 export type { QueueFullRow } from "./publish_counters.ts";
 export type {

@@ -1,6 +1,7 @@
 // What the publish pipeline is given and what it answers: a job per publish, exactly one outcome
 // per job (B10), and the byte budget that the jobs of one connection share.
 
+import type { ProducerStamp, SequenceRefusal } from "./idempotent_publish.ts";
 import type { RecordBatch } from "./record_batch.ts";
 import type { StreamShard } from "./stream_shard.ts";
 
@@ -17,6 +18,8 @@ export type PublishOutcome =
   }
   /** Nothing was appended: the stream has been removed. */
   | { readonly kind: "refused"; readonly code: "not_found" }
+  /** Nothing was appended: a producer's batch whose number does not fit. */
+  | SequenceRefusal
   /** An unacked publish was dropped; nothing was appended. */
   | { readonly kind: "shed" }
   /** It may be appended, or may yet be: the answer did not come in time. */
@@ -40,6 +43,8 @@ export interface PublishJob {
   readonly batch: RecordBatch;
   /** Budget of the connection that it came on. */
   readonly budget: ConnectionBudget;
+  /** The batch is one of an idempotent producer's and holds a record or more; `null`: it is not. */
+  readonly producer?: ProducerStamp | null;
   /** Somebody waits for the outcome. */
   readonly acked: boolean;
   /** Called exactly once, possibly within `submit` or `pump`. */

@@ -10,27 +10,25 @@ import { Deadlines } from "./deadlines.ts";
 import { FairQueue } from "./fair_queue.ts";
 import type { Lane } from "./fair_queue.ts";
 import { ConnectionBudget } from "./publish_job.ts";
+import { publishOnce } from "./idempotent_publish.ts";
 import type { PipelineSettings, PublishJob, PublishOutcome } from "./publish_job.ts";
+import {
+  APPEND_FAILED,
+  NOT_FOUND,
+  OVERLOADED,
+  refused,
+  SHED,
+  UNKNOWN,
+} from "./publish_outcomes.ts";
 import { MAX_CLAIM_JOBS } from "./publish_counters.ts";
 import type { PublishCounters } from "./publish_counters.ts";
 import { DONE, QUEUED, QueuedPublish, WAITING } from "./queued_publish.ts";
+import { ShardLanes } from "./shard_lanes.ts";
 import type { StreamShard } from "./stream_shard.ts";
-import type { StorageError } from "@felix/storage";
+import { StorageError } from "@felix/storage";
 
 /** Bytes that a claim takes behind its first publish. */
 export const MAX_CLAIM_BYTES_BEHIND: number = 1024 * 1024;
-
-const RETRY_AFTER_MS = 10;
-
-const OVERLOADED: PublishOutcome = Object.freeze({
-  kind: "refused",
-  code: "overloaded",
-  reason: "publish_queue_full",
-  retryAfterMs: RETRY_AFTER_MS,
-});
-const NOT_FOUND: PublishOutcome = Object.freeze({ kind: "refused", code: "not_found" });
-const SHED: PublishOutcome = Object.freeze({ kind: "shed" });
-const UNKNOWN: PublishOutcome = Object.freeze({ kind: "unknown", code: "unacknowledged" });
 
 /** What `submit` did: `waiting` = read no more of that stream until `onAdmitted` or `settle`. */
 export type Submitted = "queued" | "waiting" | "settled";
@@ -49,9 +47,7 @@ export class PublishPipeline {
   readonly #queue: FairQueue<QueuedPublish>;
   readonly #admission: Admission;
   readonly #deadlines = new Deadlines();
-  /** Lane and shard by shard handle; a handle in other hands gets a new lane. */
-  readonly #lanes: Lane<QueuedPublish>[] = [];
-  readonly #shards: StreamShard[] = [];
+  readonly #lanes: ShardLanes<QueuedPublish>;
   /** Publishes submitted since `ownPending`: their bodies may be views of a read buffer. */
   #recent: QueuedPublish[] = [];
   /** The claim being made. */
@@ -72,6 +68,7 @@ export class PublishPipeline {
     this.#counters = counters;
     this.#queue = new FairQueue({ share: settings.queueDepth, executors: settings.executors });
     this.#admission = new Admission(this.#queue, inflightBytes);
+    this.#lanes = new ShardLanes(this.#queue, () => this.#askForPump());
   }
 
   /** Publishes in the queue. */
@@ -118,7 +115,7 @@ export class PublishPipeline {
       return "settled";
     }
     const deadlineMs = job.acked ? nowMs + this.#settings.ackWaitMs : Infinity;
-    const publish = new QueuedPublish(job, this.#laneOf(shard, job.tenant), deadlineMs);
+    const publish = new QueuedPublish(job, this.#lanes.of(shard, job.tenant), deadlineMs);
     let room = this.#admission.enter(publish);
     if (room !== "room" && !this.#pumping) {
       // What is queued may only wait for the end of this turn: a burst in one read is no backlog.
@@ -184,21 +181,6 @@ export class PublishPipeline {
     }
   }
 
-  #laneOf(shard: StreamShard, tenant: string): Lane<QueuedPublish> {
-    const { handle } = shard;
-    if (this.#shards[handle] !== shard) {
-      const lane = this.#queue.lane(shard.stream.definition.tenant);
-      this.#lanes[handle] = lane;
-      this.#shards[handle] = shard;
-      shard.onRoom = (): void => {
-        if (this.#queue.unpark(lane)) this.#askForPump();
-      };
-    }
-    const lane = this.#lanes[handle]!;
-    invariant(lane.tenant.name === tenant, "B8: a lane belongs to one tenant");
-    return lane;
-  }
-
   #enqueue(publish: QueuedPublish): void {
     publish.state = QUEUED;
     this.#queue.push(publish.lane, publish);
@@ -258,6 +240,10 @@ export class PublishPipeline {
     }
     const claim = this.#claim;
     this.#gather(lane);
+    if (claim[0]!.producer !== null && shard.active) {
+      this.#runOnce(lane, shard, claim.pop()!);
+      return;
+    }
     if (shard.log !== null && shard.active && claim[0]!.count > 0) {
       this.#stage(lane, shard, claim.splice(0));
       return;
@@ -278,17 +264,52 @@ export class PublishPipeline {
     this.#staged += claim.length;
     const held = shard.stage(claim, (failure) => {
       this.#staged -= claim.length;
-      if (failure !== null) this.onStorageFailure?.(shard, failure);
-      this.#finish(claim, first, true, failure === null ? null : refused(failure));
+      this.#finish(claim, first, true, failure === null ? null : this.#lost(shard, failure));
       if (this.#admission.freed) this.#askForPump();
     });
     // The log and the envelope have copies: what the client sent is not needed any more.
     for (const publish of claim) publish.letGo();
+    this.#release(lane, held);
+  }
+
+  /**
+   * A numbered batch of an idempotent producer: the lane is held until it is judged and its offsets
+   * are taken.
+   */
+  #runOnce(lane: Lane<QueuedPublish>, shard: StreamShard, publish: QueuedPublish): void {
+    const { tail } = shard;
+    let held: Promise<void> | null = null;
+    this.#counters.claimJobs[1]!++;
+    this.#staged++;
+    const done = (outcome: PublishOutcome): void => {
+      this.#staged--;
+      this.#finish([publish], 0, false, outcome);
+      if (this.#admission.freed) this.#askForPump();
+    };
+    try {
+      held = publishOnce(shard, publish, publish.producer!, (verdict) => {
+        done(verdict instanceof StorageError ? this.#lost(shard, verdict) : verdict);
+      });
+    } catch (error) {
+      done(this.#threw(shard, tail, error));
+    }
+    if (publish.state !== DONE) publish.letGo();
+    this.#release(lane, held);
+  }
+
+  /** Gives a lane back, at once or when `held` resolves. */
+  #release(lane: Lane<QueuedPublish>, held: Promise<void> | null): void {
     if (held === null) return this.#queue.complete(lane);
     held.then(() => {
       this.#queue.complete(lane);
       this.#askForPump();
     });
+  }
+
+  /** The outcome of publishes that the log refused or may have lost. */
+  #lost(shard: StreamShard, failure: StorageError): PublishOutcome {
+    this.onStorageFailure?.(shard, failure);
+    return refused(failure);
   }
 
   /**
@@ -316,11 +337,11 @@ export class PublishPipeline {
     const queue = this.#queue;
     const first = queue.take(lane);
     claim.push(first);
-    if (first.count === 0) return;
+    if (first.count === 0 || first.producer !== null) return;
     let bytesBehind = 0;
     while (claim.length < MAX_CLAIM_JOBS) {
       const next = queue.behind(lane);
-      if (next === undefined || next.count === 0) return;
+      if (next === undefined || next.count === 0 || next.producer !== null) return;
       bytesBehind += next.bytes;
       if (bytesBehind > MAX_CLAIM_BYTES_BEHIND) return;
       claim.push(queue.takeMore(lane));
@@ -336,11 +357,15 @@ export class PublishPipeline {
       shard.append(claim);
       return null;
     } catch (error) {
-      this.#failed(error);
-      // Once sequences are taken the records exist, whatever failed behind that.
-      if (shard.tail !== first) return UNKNOWN;
-      return { kind: "failed", code: "internal", message: "the append failed" };
+      return this.#threw(shard, first, error);
     }
+  }
+
+  /** The outcome of an append that threw; `tail` is where it began. */
+  #threw(shard: StreamShard, tail: number, error: unknown): PublishOutcome {
+    this.#failed(error);
+    // Once sequences are taken the records exist, whatever failed behind that.
+    return shard.tail !== tail ? UNKNOWN : APPEND_FAILED;
   }
 
   #settle(publish: QueuedPublish, outcome: PublishOutcome): void {
@@ -367,14 +392,4 @@ export class PublishPipeline {
   #askForPump(): void {
     if (!this.#pumping && this.onRunnable !== null) this.onRunnable();
   }
-}
-
-/** What a publisher is told: the code. The message names files and is for the operator. */
-function refused({ code }: StorageError): PublishOutcome {
-  // A failed flush leaves it open whether the records are there; everything else wrote nothing.
-  const unsure = code === "sync_failed";
-  const message = unsure
-    ? "the log failed; whether the records are kept is known after a restart"
-    : `the log did not take the records: ${code}`;
-  return { kind: "failed", code: "storage", message, unsure };
 }

@@ -4,6 +4,7 @@
 
 import { invariant } from "./core_error.ts";
 import type { Lane, QueuedJob } from "./fair_queue.ts";
+import type { ProducerStamp } from "./idempotent_publish.ts";
 import type { PublishJob, PublishOutcome } from "./publish_job.ts";
 import type { RecordBatch } from "./record_batch.ts";
 
@@ -23,6 +24,7 @@ export class QueuedPublish implements RecordBatch, QueuedJob {
   body: Uint8Array;
   readonly count: number;
   readonly payloadBytes: number;
+  readonly producer: ProducerStamp | null;
   /** Its cost in the fair queue: payload bytes, but a record costs 1 or more. */
   readonly cost: number;
   /** Its bytes, the lengths in front of records included: else empty records were free. */
@@ -48,6 +50,7 @@ export class QueuedPublish implements RecordBatch, QueuedJob {
     this.body = batch.body;
     this.count = batch.count;
     this.payloadBytes = batch.payloadBytes;
+    this.producer = job.producer ?? null;
     this.bytes = batch.body.length;
     this.cost = Math.max(1, batch.payloadBytes, batch.count);
     this.deadlineMs = deadlineMs;

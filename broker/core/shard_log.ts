@@ -3,10 +3,12 @@
 // before it has been handed on (B12); a claim that the log refused or may have lost never is.
 
 import { decodeCommitEvent, RecordKind, StorageError } from "@felix/storage";
-import type { LogRecord, SegmentLog } from "@felix/storage";
+import type { LogRecord, ProducerTable, SegmentLog } from "@felix/storage";
 import { invariant } from "./core_error.ts";
 import { Envelope, HEADROOM_BYTES } from "./envelope.ts";
 import type { EncodeStats } from "./envelope.ts";
+import { markedRecords } from "./idempotent_publish.ts";
+import type { BatchPart } from "./idempotent_publish.ts";
 import { RECORD_PREFIX_BYTES, recordsAt } from "./record_batch.ts";
 import { Ring } from "./ring.ts";
 
@@ -70,6 +72,13 @@ export class ShardLog {
     return this.#log.tail;
   }
 
+  /** What the log knows of idempotent producers. */
+  get producers(): ProducerTable {
+    const { producers } = this.#log;
+    invariant(producers !== null, "B13: the log of a stream keeps account of its producers");
+    return producers;
+  }
+
   /** Whether another claim may be staged. */
   get hasRoom(): boolean {
     return this.#claims.length < MAX_FLUSHING;
@@ -78,13 +87,20 @@ export class ShardLog {
   /**
    * Writes a claim, whose base is `tail`. `done` is called once: when it has been handed on, or
    * with why it was not. `null`: the next claim may be staged; else when the promise resolves,
-   * which does not reject.
+   * which does not reject. `part`: its records belong to a batch of an idempotent producer.
    */
-  stage(envelope: Envelope, done: ClaimDone): Promise<void> | null {
+  stage(
+    envelope: Envelope,
+    done: ClaimDone,
+    part: BatchPart | null = null,
+  ): Promise<void> | null {
     invariant(envelope.base === this.#log.tail, "B12: a claim begins where the log ends");
     const payloads = recordsAt(envelope.storage, HEADROOM_BYTES, envelope.count);
     try {
-      const staged = this.#log.stage(payloads.map((payload) => ({ payload })));
+      const records = part === null
+        ? payloads.map((payload) => ({ payload }))
+        : markedRecords(payloads, part);
+      const staged = this.#log.stage(records);
       if (!(staged instanceof Promise)) {
         this.#commit(envelope, done);
         return null;
@@ -97,6 +113,12 @@ export class ShardLog {
       done(storageError(error));
       return null;
     }
+  }
+
+  /** Calls `done` once the log's promise for everything below `next` is kept, or cannot be. */
+  whenKept(next: number, done: ClaimDone): void {
+    if (next <= this.#log.durable) return done(null);
+    this.#log.commit({ next }).then(() => done(null), (error) => done(storageError(error)));
   }
 
   /** Hands on what waits for nothing but its readers' room. */

@@ -6,9 +6,11 @@
 import { invariant } from "./core_error.ts";
 import { Envelope, EnvelopeTail, HEADROOM_BYTES } from "./envelope.ts";
 import type { EncodeStats } from "./envelope.ts";
+import type { BatchPart } from "./idempotent_publish.ts";
 import { RECORD_PREFIX_BYTES } from "./record_batch.ts";
 import type { RecordBatch } from "./record_batch.ts";
 import { Ring } from "./ring.ts";
+import { ProducerTable } from "@felix/storage";
 import type { SegmentLog } from "@felix/storage";
 import { ShardLog } from "./shard_log.ts";
 import type { ClaimDone } from "./shard_log.ts";
@@ -69,6 +71,8 @@ export class StreamShard {
   #full = 0;
   #fanningOut = false;
   #closedWhileFanningOut = false;
+  /** Producers of an in-memory stream, once there are any. */
+  #producers: ProducerTable | null = null;
 
   /** `handle` is dense and unique among live shards; `generation` tells its users apart. */
   constructor(
@@ -114,6 +118,11 @@ export class StreamShard {
     return this.#ringBytes;
   }
 
+  /** What is known of idempotent producers: what the log says, or in memory since the start. */
+  get producers(): ProducerTable {
+    return this.log?.producers ?? (this.#producers ??= new ProducerTable());
+  }
+
   /** Whether the stream still exists. */
   get active(): boolean {
     return this.stream.active;
@@ -135,9 +144,13 @@ export class StreamShard {
   }
 
   /** The same on a durable stream, whose log keeps the claim first: see `ShardLog.stage`. */
-  stage(batches: readonly RecordBatch[], done: ClaimDone): Promise<void> | null {
+  stage(
+    batches: readonly RecordBatch[],
+    done: ClaimDone,
+    part: BatchPart | null = null,
+  ): Promise<void> | null {
     invariant(this.log !== null, "B12: a durable stream has a log");
-    return this.log.stage(this.#envelopeOf(batches, batches.length, this.log.tail), done);
+    return this.log.stage(this.#envelopeOf(batches, batches.length, this.log.tail), done, part);
   }
 
   #envelopeOf(batches: readonly RecordBatch[], length: number, base: number): Envelope {

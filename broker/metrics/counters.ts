@@ -25,6 +25,9 @@ export interface ConnectionMetrics {
 /** Results of a publish request (spec/operations.md §9.1). */
 export type PublishResult = "accepted" | "ok" | "dropped" | "error" | "not_owner" | "unroutable";
 
+/** Frames that carry a publish as JSON. */
+export type JsonPublish = "publish" | "publish_batch" | "publish_idempotent";
+
 /** Publishing, apart from the pipeline's own counters (spec/operations.md §9.1). */
 export class PublishMetrics {
   /** Requests by result; a batch is one. */
@@ -45,9 +48,10 @@ export class PublishMetrics {
   /** Receipt to answer of commit acks, in milliseconds. */
   readonly latencyCommit: Histogram = new Histogram(MILLISECOND_BOUNDS);
   /** Publishes that came as JSON, by frame. */
-  readonly jsonFrames: Record<"publish" | "publish_batch", number> = {
+  readonly jsonFrames: Record<JsonPublish, number> = {
     publish: 0,
     publish_batch: 0,
+    publish_idempotent: 0,
   };
   /** Acked on enqueue, then not written, by reason. */
   readonly ackedDropped: Record<"not_found" | "internal" | "shutdown", number> = {
@@ -68,7 +72,7 @@ export class PublishMetrics {
   }
 
   /** Counts a publish that came as JSON. */
-  json(frame: "publish" | "publish_batch"): void {
+  json(frame: JsonPublish): void {
     this.jsonFrames[frame]++;
   }
 }

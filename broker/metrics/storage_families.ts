@@ -98,5 +98,15 @@ function upkeepFamilies({ counters }: LogStore): Family[] {
       "Index files made again",
       () => counters.recoveryIndexRebuilds,
     ),
+    counter(
+      "felix_storage_producer_state_rebuilt_total",
+      "Logs whose producers had to be read from sealed segments",
+      () => counters.producerStateRebuilds,
+    ),
+    counter(
+      "felix_storage_producer_write_failures_total",
+      "Files of producers that could not be written",
+      () => counters.producerWriteFailures,
+    ),
   ];
 }

@@ -35,6 +35,7 @@ export async function openStorage(
         repairChecksumTail: settings.repairChecksumTail,
       },
       nowMicros: () => Date.now() * 1000,
+      warn: (what) => log.warn(what, { code: "storage" }),
       owner: `pid ${Deno.pid}, since ${new Date().toISOString()}`,
     });
   } catch (error) {

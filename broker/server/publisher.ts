@@ -4,28 +4,29 @@
 
 import {
   decodePublish,
-  encodeMessage,
-  encodePublishAck,
   FEATURE_ACK_ON_COMMIT,
+  FEATURE_SEQUENCE_REUSED,
   FLAG_BINARY_PUBLISH_ACK_OFFSET,
   shardForKey,
   WireError,
 } from "@felix/wire";
-import type { PublishBatchMessage, PublishFrame, PublishMessage } from "@felix/wire";
-import { hasRecordOver, recordBatchOf } from "../core/mod.ts";
 import type {
-  ConnectionBudget,
-  PublishJob,
-  PublishOutcome,
-  RecordBatch,
-  StreamShard,
-} from "../core/mod.ts";
+  PublishBatchMessage,
+  PublishFrame,
+  PublishIdempotentMessage,
+  PublishMessage,
+} from "@felix/wire";
+import { hasRecordOver, recordBatchOf } from "../core/mod.ts";
+import type { ConnectionBudget, ProducerStamp, PublishOutcome, RecordBatch } from "../core/mod.ts";
 import type { TenantRow } from "../metrics/tenant_counters.ts";
 import type { BrokerContext } from "./context.ts";
 import { offers } from "./negotiation.ts";
 import type { Peer } from "./negotiation.ts";
 import type { Outbox } from "./outbox.ts";
-import { ackError, encodeError, publishErrorMessage, REFUSAL, streamNotFound } from "./refusal.ts";
+import { encodeAnswer } from "./publish_answer.ts";
+import type { Answer } from "./publish_answer.ts";
+import { PublishRequest, refusalOf } from "./publish_request.ts";
+import { encodeError, REFUSAL, streamNotFound } from "./refusal.ts";
 import type { Refusal } from "./refusal.ts";
 import { PublishScopes } from "./publish_scopes.ts";
 import type { PublishScope } from "./publish_scopes.ts";
@@ -35,45 +36,6 @@ export const MAX_RECORD_BYTES = 8 * 1024 * 1024;
 
 /** What became of a publish frame, for the stream that carried it. */
 export type PublishVerdict = "taken" | "end";
-
-/** One acked or unacked publish on its way through the pipeline. */
-class PublishRequest implements PublishJob {
-  refusal: Refusal | null = null;
-  offset = -1;
-  settled = false;
-  readonly tenant: string;
-
-  constructor(
-    readonly publisher: Publisher,
-    readonly requestId: bigint,
-    readonly binary: boolean,
-    readonly acked: boolean,
-    readonly shard: StreamShard,
-    readonly batch: RecordBatch,
-    readonly budget: ConnectionBudget,
-    readonly startedMs: number,
-  ) {
-    this.tenant = publisher.peer.tenant;
-  }
-
-  settle(outcome: PublishOutcome): void {
-    this.publisher.settled(this, outcome);
-  }
-
-  onAdmitted(): void {
-    this.publisher.admitted();
-  }
-}
-
-/** An answer that waits for its turn: a publish in the pipeline, or a refusal that needed none. */
-interface Answer {
-  /** Offset of the first record on a durable stream; -1: none. */
-  readonly offset: number;
-  readonly requestId: bigint;
-  readonly binary: boolean;
-  refusal: Refusal | null;
-  settled: boolean;
-}
 
 /** Publishes of one authenticated stream. */
 export class Publisher {
@@ -156,19 +118,28 @@ export class Publisher {
       this.#refuse(publish.requestId, true, REFUSAL.forbidden);
       return "taken";
     }
-    if (publish.producerId !== undefined) {
-      this.#refuse(publish.requestId, true, REFUSAL.idempotent);
-      return "taken";
+    const { key, requestId, producerId, sequence } = publish;
+    if (producerId === undefined) {
+      this.#submit(scope, key, undefined, publish, requestId, true, acked, null);
+    } else {
+      // Its answers are JSON, whatever form it came in (spec/wire.md §5.4).
+      const stamp = { producerId, sequence: sequence! };
+      this.#submit(scope, key, undefined, publish, requestId, false, true, stamp);
     }
-    this.#submit(scope, publish.key, undefined, publish, publish.requestId, true, acked);
     return "taken";
   }
 
   /** Takes one JSON publish; `end` after a refusal that ends the stream. */
-  message(message: PublishMessage | PublishBatchMessage): PublishVerdict {
+  message(
+    message: PublishMessage | PublishBatchMessage | PublishIdempotentMessage,
+  ): PublishVerdict {
     this.#context.metrics.publish.json(message.type);
-    const acked = message.ack !== "none" && this.#outbox !== null;
     const single = message.type === "publish";
+    const stamp = message.type === "publish_idempotent"
+      ? { producerId: message.producer_id, sequence: message.sequence }
+      : null;
+    const unacked = "ack" in message && message.ack === "none";
+    const acked = !unacked && this.#outbox !== null;
     const requestId = message.request_id;
     const scope = this.#scopes.ofNames(message.tenant_id, message.namespace, message.stream);
     if (scope.refusal !== null) {
@@ -186,7 +157,7 @@ export class Publisher {
     }
     const batch = recordBatchOf(single ? [message.payload] : message.payloads);
     const { key, shard } = message;
-    this.#submit(scope, key ?? null, shard, batch, requestId ?? 0n, false, acked);
+    this.#submit(scope, key ?? null, shard, batch, requestId ?? 0n, false, acked, stamp);
     return "taken";
   }
 
@@ -207,6 +178,7 @@ export class Publisher {
     requestId: bigint,
     binary: boolean,
     acked: boolean,
+    stamp: ProducerStamp | null,
   ): void {
     const stream = scope.stream();
     if (stream === undefined) {
@@ -232,6 +204,10 @@ export class Publisher {
       this.#drop(requestId, binary, acked, REFUSAL.recordTooLarge);
       return;
     }
+    if (stamp !== null && batch.count === 0) {
+      this.#refuse(requestId, binary, REFUSAL.emptyBatch);
+      return;
+    }
     const now = this.#context.nowMs();
     const request = new PublishRequest(
       this,
@@ -242,11 +218,12 @@ export class Publisher {
       batch,
       this.#budget,
       now,
+      stamp,
     );
     if (acked) this.#expect(request);
     const submitted = this.#context.pipeline.submit(request, now);
     if (submitted === "waiting") this.#waiting = true;
-    else if (acked && !this.#acksFollowWrite && !request.settled) {
+    else if (acked && stamp === null && !this.#acksFollowWrite && !request.settled) {
       request.settled = true;
       this.#accepted("ok", request);
       this.#context.metrics.publish.latency(this.#context.nowMs() - now, "enqueue");
@@ -294,11 +271,21 @@ export class Publisher {
       if (outcome.durable && this.#tellsOffsets) request.offset = outcome.offset;
       this.#accepted("ok", request);
       publish.latency(this.#context.nowMs() - request.startedMs);
-    } else {
-      publish.result("error", 0);
-      request.refusal = refusalOf(outcome, request);
-    }
+    } else this.#refused(request, outcome);
     this.#answerReady(request);
+  }
+
+  #refused(request: PublishRequest, outcome: Exclude<PublishOutcome, { kind: "written" }>): void {
+    if (outcome.kind === "sequence_refused" && outcome.reason === "sequence_reused") {
+      // To a client that knows no such refusal it is a duplicate; nothing is written either way.
+      if (!offers(this.peer, FEATURE_SEQUENCE_REUSED)) {
+        if (outcome.durable && this.#tellsOffsets) request.offset = outcome.offset;
+        this.#context.metrics.publish.result("ok", 0);
+        return;
+      }
+    }
+    this.#context.metrics.publish.result("error", 0);
+    request.refusal = refusalOf(outcome, request);
   }
 
   #accepted(result: "ok" | "accepted", { batch }: PublishRequest): void {
@@ -337,17 +324,7 @@ export class Publisher {
 
   #write(answer: Answer): void {
     this.#unanswered--;
-    const out = this.#outbox!.writer;
-    const { refusal, requestId } = answer;
-    if (refusal === null) {
-      const offset = answer.offset < 0 ? {} : { offset: BigInt(answer.offset) };
-      if (answer.binary) encodePublishAck(out, { requestId, ...offset });
-      else encodeMessage({ type: "publish_ok", request_id: requestId, ...offset }, out);
-    } else if (answer.binary) {
-      encodePublishAck(out, { requestId, error: ackError(refusal, this.peer.flags) });
-    } else {
-      encodeMessage(publishErrorMessage(requestId, refusal, this.peer.readsCodes), out);
-    }
+    encodeAnswer(answer, this.peer, this.#outbox!.writer);
   }
 
   #wakeReader(): void {
@@ -359,35 +336,5 @@ export class Publisher {
     if (wake === null || this.full) return;
     this.#roomWaiter = null;
     wake();
-  }
-}
-
-function refusalOf(
-  outcome: Exclude<PublishOutcome, { kind: "written" }>,
-  request: PublishRequest,
-): Refusal {
-  switch (outcome.kind) {
-    case "refused":
-      if (outcome.code === "not_found") {
-        const { tenant, namespace, stream } = request.shard.stream.definition;
-        return streamNotFound(tenant, namespace, stream);
-      }
-      return {
-        code: "overloaded",
-        message: "publish queue full; retry in 10 ms",
-        reason: outcome.reason,
-        retryAfterMs: outcome.retryAfterMs,
-      };
-    case "unknown":
-      return { code: "unacknowledged", message: "the outcome of the publish did not come in time" };
-    case "failed":
-      if (outcome.code === "internal") return { code: "internal", message: outcome.message };
-      return {
-        code: "storage",
-        message: outcome.message,
-        ...(outcome.unsure ? {} : { retry: "retry" }),
-      };
-    case "shed":
-      return { code: "overloaded", message: "server overloaded" };
   }
 }

@@ -8,6 +8,7 @@ import type {
   ErrorMessage,
   PublishAckError,
   PublishErrorMessage,
+  RefusedReason,
   RetryClass,
 } from "@felix/wire";
 import { FLAG_BINARY_PUBLISH_ACK_CODE, FLAG_BINARY_PUBLISH_ACK_DETAIL } from "@felix/wire";
@@ -20,6 +21,8 @@ export interface Refusal {
   readonly retry?: RetryClass;
   readonly reason?: string;
   readonly retryAfterMs?: number;
+  /** What `publish_refused` says, for a client that knows it. */
+  readonly refused?: RefusedReason;
 }
 
 /** Refusals whose text is part of the contract (spec/wire.md §7.3). */
@@ -49,10 +52,7 @@ export const REFUSAL = {
     code: "draining",
     message: "broker is shutting down; connect to another broker",
   },
-  idempotent: {
-    code: "invalid_request",
-    message: "idempotent publishing is not served by this broker",
-  },
+  emptyBatch: { code: "invalid_request", message: "a producer's batch has a record or more" },
   recordTooLarge: { code: "limit_exceeded", message: "a record is larger than 8 MiB" },
   shardRange: { code: "invalid_request", message: "shard is outside the stream's width" },
 } as const satisfies Record<string, Refusal>;

@@ -23,6 +23,7 @@ import type { BrokerContext } from "./context.ts";
 import { authOk, offers } from "./negotiation.ts";
 import type { Peer } from "./negotiation.ts";
 import { Outbox } from "./outbox.ts";
+import { answerProducerInit } from "./producer_init.ts";
 import { Publisher } from "./publisher.ts";
 import { answerQuery } from "./queries.ts";
 import type { Query } from "./queries.ts";
@@ -37,8 +38,6 @@ const SLOW_READER_MS = 30_000;
 
 /** Requests of the protocol that this broker does not serve and does not advertise. */
 const UNSERVED_REQUESTS: ReadonlySet<string> = new Set([
-  "producer_init",
-  "publish_idempotent",
   "publish_if",
   "commit",
   "state_get",
@@ -213,6 +212,7 @@ export class Session {
         return watchCache(this.#context, this.#connection, peer, message, this.#outbox);
       case "publish":
       case "publish_batch":
+      case "publish_idempotent":
         if (this.#publish(peer).message(message) === "end") this.#ended = true;
         return null;
       case "subscribe":
@@ -224,6 +224,9 @@ export class Session {
       case "shard_owners":
         return this.#query(peer, message);
       case "publish_width":
+        return null;
+      case "producer_init":
+        answerProducerInit(message, this.#outbox);
         return null;
       case "auth":
         return this.#end(REFUSAL.authTwice);

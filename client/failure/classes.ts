@@ -174,6 +174,25 @@ export class SubscriptionLostError extends FelixError {
   }
 }
 
+/** An idempotent producer cannot go on as it is; `code` says why. */
+export class ProducerError extends FelixError {
+  /** Name of the class. */
+  override readonly name = "ProducerError";
+  /** Builds the failure. */
+  constructor(
+    code:
+      | "sequence_gap"
+      | "sequence_expired"
+      | "sequence_reused"
+      | "unknown_producer"
+      | "producer_stopped"
+      | "producer_in_doubt",
+    init: FelixErrorInit,
+  ) {
+    super(code, { ...init, retryable: false });
+  }
+}
+
 /** An argument or option was refused before anything was sent. */
 export class InvalidArgumentError extends FelixError {
   /** Name of the class. */

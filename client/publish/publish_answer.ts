@@ -3,6 +3,7 @@
 
 import { decodeMessage, decodePublishAck, FLAG_BINARY_PUBLISH_ACK } from "@felix/wire";
 import { FLAG_BINARY_PUBLISH_ACK_OFFSET } from "@felix/wire";
+import type { RefusedReason } from "@felix/wire";
 import { errorFromRefusal } from "../failure/broker_failure.ts";
 import type { BrokerRefusal } from "../failure/broker_failure.ts";
 import { ProtocolError } from "../failure/classes.ts";
@@ -16,6 +17,8 @@ export interface PublishAnswer {
   readonly offset: bigint | null;
   /** Why it was refused. */
   readonly refusal?: BrokerRefusal;
+  /** Why a producer's batch was refused; `refusal` then says it in words. */
+  readonly refused?: RefusedReason;
   /** The owner that the batch was forwarded to. */
   readonly owner?: {
     readonly nodeId: string;
@@ -84,6 +87,11 @@ function readJson(payload: Uint8Array, broker: string): PublishAnswer {
       return { id: Number(message.request_id), offset: message.offset ?? null };
     case "publish_error":
       return { id: Number(message.request_id), offset: null, refusal: refusalOf(message) };
+    case "publish_refused": {
+      const { reason: refused, message: text } = message;
+      const refusal = { message: text, code: "invalid_request", retry: "fatal" };
+      return { id: Number(message.request_id), offset: null, refusal, refused };
+    }
     case "error":
       // It names no publish, so all that are unanswered are in doubt; the stream is over.
       throw errorFromRefusal(refusalOf(message), { operation: "publish", broker });

@@ -32,7 +32,8 @@ export class Publisher implements CallOwner, LaneHost, WriterHost {
   readonly #core: ClientCore;
   readonly #fleet: Fleet;
   readonly #routes: Routes;
-  readonly #budget: ByteBudget;
+  /** Bytes that all publishes of the client share. */
+  readonly budget: ByteBudget;
   readonly #waitingForBytes = new Set<PublishCall>();
   readonly #backingOff = new Set<PublishCall>();
   readonly #scopes = new Map<string, StreamScope>();
@@ -48,14 +49,14 @@ export class Publisher implements CallOwner, LaneHost, WriterHost {
     this.#core = core;
     this.#fleet = fleet;
     this.#routes = routes;
-    this.#budget = new ByteBudget(core.settings.publishInflightBytes);
+    this.budget = new ByteBudget(core.settings.publishInflightBytes);
     this.#seed = Math.floor(core.random() * 0x7fff_ffff);
     this.stallMs = Math.max(STALL_MS, core.settings.requestTimeoutMs);
   }
 
   /** Bytes of publish frames on their way. */
   get inflightBytes(): number {
-    return this.#budget.usedBytes;
+    return this.budget.usedBytes;
   }
 
   /** The stream as publishes see it. */
@@ -152,10 +153,10 @@ export class Publisher implements CallOwner, LaneHost, WriterHost {
     this.#active--;
     if (call.ack === 0) this.#unackedActive--;
     this.#backingOff.delete(call);
-    if (!call.holdsBytes && this.#waitingForBytes.delete(call)) this.#budget.cancel(call);
+    if (!call.holdsBytes && this.#waitingForBytes.delete(call)) this.budget.cancel(call);
     if (call.holdsBytes) {
       call.holdsBytes = false;
-      this.#budget.release(call.budgetBytes);
+      this.budget.release(call.budgetBytes);
     }
     if (this.#idle.length > 0) this.#settleIdle();
   }
@@ -189,11 +190,11 @@ export class Publisher implements CallOwner, LaneHost, WriterHost {
   }
 
   unackedTaken(bytes: number): void {
-    this.#budget.release(bytes);
+    this.budget.release(bytes);
   }
 
   unackedLost(broker: string, frames: number, bytes: number): void {
-    this.#budget.release(bytes);
+    this.budget.release(bytes);
     this.#core.counters.publish.unackedLost += frames;
     this.#core.hooks.call("onUnackedLoss", { broker, frames, bytes });
   }
@@ -269,7 +270,7 @@ export class Publisher implements CallOwner, LaneHost, WriterHost {
 
   #acquire(call: PublishCall): void {
     if (call.holdsBytes) return this.#enqueue(call);
-    if (this.#budget.acquire(call)) {
+    if (this.budget.acquire(call)) {
       call.holdsBytes = true;
       this.#enqueue(call);
     } else {

@@ -9,6 +9,7 @@ import { FileWindow } from "../recovery/file_window.ts";
 import { readRecord, scanSegment } from "../recovery/segment_scan.ts";
 import { CorruptionError, StorageError } from "../storage_error.ts";
 import type { LogState } from "./log_state.ts";
+import { openProducers, removeProducersAfter } from "./producer_state.ts";
 import { newActive } from "./roll.ts";
 
 /** Removes every record from `offset` on; nothing to do at the tail or behind it. */
@@ -18,31 +19,42 @@ export async function truncateLog(state: LogState, offset: number): Promise<void
     const held = `the log holds [${state.base}, ${state.tail})`;
     throw new StorageError("outside_log", `${state.label}: cannot cut at ${offset}: ${held}`);
   }
-  await cutting(state, async () => {
+  await cutting(state, offset, async () => {
     // The segment stays that the cut is in; the first one stays even when nothing of it does, so
     // that its base is never lost.
     const kept = state.segmentOf(Math.max(offset - 1, state.base));
     await removeAfter(state, kept);
-    await reopenCut(state, kept, offset);
+    return await reopenCut(state, kept, offset);
   });
 }
 
 /** Removes every record; the next one gets offset `base`. */
 export async function resetLog(state: LogState, base: number): Promise<void> {
-  await cutting(state, async () => {
+  await cutting(state, 0, async () => {
     await removeAfter(state, null);
     state.active = await newActive(state, state.active.version, base);
+    return null;
   });
 }
 
-async function cutting(state: LogState, work: () => Promise<void>): Promise<void> {
+/**
+ * Runs `work`, which removes every record from `cut` on and answers the first producer mark of what
+ * is then the active segment.
+ */
+async function cutting(
+  state: LogState,
+  cut: number,
+  work: () => Promise<number | null>,
+): Promise<void> {
   await state.restructure(async () => {
     state.cuts++;
     try {
-      await work();
+      await removeProducersAfter(state, cut);
+      const firstMark = await work();
       const { active } = state;
       await state.mark.moveBack({ segment: active.id, syncedBytes: active.bytes });
       state.commits.move(active.next);
+      if (state.producers !== null) await openProducers(state, firstMark);
     } catch (error) {
       throw state.poison("cutting the log failed", error);
     } finally {
@@ -73,7 +85,11 @@ export async function removeSegment(state: LogState, segment: Segment): Promise<
   await disk.syncDirectory(state.directory);
 }
 
-async function reopenCut(state: LogState, kept: Segment, offset: number): Promise<void> {
+async function reopenCut(
+  state: LogState,
+  kept: Segment,
+  offset: number,
+): Promise<number | null> {
   const { environment, label } = state;
   const { disk, openSegments, settings } = environment;
   const wasActive = kept === state.active;
@@ -95,6 +111,7 @@ async function reopenCut(state: LogState, kept: Segment, offset: number): Promis
   const bytes = length;
   const index = scan.index!;
   state.active = { ...kept, next: offset, bytes, newestTimestampMicros, index, file };
+  return scan.firstMark;
 }
 
 /** Byte position of the record `offset` in a segment. */

@@ -4,6 +4,7 @@
 import { StorageError, TrimmedError } from "../storage_error.ts";
 import { GroupCommit } from "./group_commit.ts";
 import type { MarkFile } from "./mark_file.ts";
+import type { ProducerTable } from "../producers/producer_table.ts";
 import type { ActiveSegment, Segment } from "./segment.ts";
 import type { LogEnvironment } from "./settings.ts";
 
@@ -26,6 +27,8 @@ export class LogState {
   /** A roll or a cut at work: no sync may begin. */
   restructuring: Promise<void> | null = null;
   readonly commits: GroupCommit;
+  /** What the records say of idempotent producers; `null`: nobody asked to know. */
+  producers: ProducerTable | null = null;
 
   /** A log whose bytes are all on the device. */
   constructor(

@@ -4,6 +4,7 @@
 
 import { StorageError } from "../storage_error.ts";
 import type { LogState } from "./log_state.ts";
+import { saveProducers } from "./producer_state.ts";
 import { createSegment, writeFileSynced } from "./segment.ts";
 import type { ActiveSegment } from "./segment.ts";
 import { SEGMENT_HEADER_BYTES } from "../format/segment_header.ts";
@@ -37,6 +38,7 @@ export async function rollSegment(state: LogState, version: number): Promise<voi
     if (!empty) await writeIndex(state, old);
     state.mark.advance({ segment: active.id, syncedBytes: SEGMENT_HEADER_BYTES });
     counters.segmentRolls++;
+    await saveProducers(state);
   });
 }
 

@@ -9,6 +9,7 @@ import {
   encodeRecord,
   kindOf,
   MAX_PAYLOAD_BYTES,
+  RecordKind,
   recordSize,
   versionFor,
 } from "../format/record.ts";
@@ -22,10 +23,15 @@ import type { LogPage, ReadLimits } from "./log_read.ts";
 import { LogState } from "./log_state.ts";
 import { MarkFile } from "./mark_file.ts";
 import { OperationQueue } from "./operation_queue.ts";
+import { openProducers } from "./producer_state.ts";
+import type { ProducerTable } from "../producers/producer_table.ts";
 import { condemn, countBelow, countExpired, removeCondemned } from "./retention.ts";
 import type { RetentionPolicy } from "./retention.ts";
 import { rollSegment } from "./roll.ts";
 import { createSegment, segmentOf, writeAll } from "./segment.ts";
+
+/** Appends that need an older segment than this carry no producer marks. */
+const MARKS_VERSION = versionFor(RecordKind.batchStart);
 
 /** Records that are written and may not be durable yet. */
 export interface StagedAppend {
@@ -53,13 +59,15 @@ export class SegmentLog {
 
   /**
    * Recovers the log of a directory, made if it is missing, and opens it. `label` names it in
-   * errors; a new log begins at offset `base`. Corruption is refused with `CorruptionError`.
+   * errors; a new log begins at offset `base`. With `producers` it keeps account of idempotent
+   * producers. Corruption is refused with `CorruptionError`.
    */
   static async open(
     environment: LogEnvironment,
     directory: string,
     label: string,
     base = 0,
+    producers = false,
   ): Promise<SegmentLog> {
     const { disk, settings, counters, nowMicros } = environment;
     checkLogSettings(settings);
@@ -81,11 +89,12 @@ export class SegmentLog {
         index: newest.index!,
         file: disk.open(segmentOf(newest, directory).path, "write"),
       };
+    let mark: MarkFile | null = null;
     try {
       // What a killed process left in the page cache is vouched for only after a sync.
       await active.file.sync();
       await disk.syncDirectory(directory);
-      const mark = await MarkFile.open(disk, directory, {
+      mark = await MarkFile.open(disk, directory, {
         segment: active.id,
         syncedBytes: active.bytes,
       });
@@ -93,9 +102,11 @@ export class SegmentLog {
       const holding = sealed.filter(({ base, next }) => next > base);
       const state = new LogState(label, directory, environment, mark, holding, active);
       state.condemned = sealed.filter(({ base, next }) => next === base);
+      if (producers) await openProducers(state, newest?.firstMark ?? null);
       return new SegmentLog(state, { removals: plan.removals, cuts: plan.cuts });
     } catch (error) {
       active.file.close();
+      await mark?.close().catch(() => {});
       throw error;
     }
   }
@@ -123,6 +134,11 @@ export class SegmentLog {
   /** End of what may be read: the tail, or on a failed log what is known to be durable. */
   get readable(): number {
     return this.#state.readable;
+  }
+
+  /** What the records say of idempotent producers; `null` when the log was not opened to know. */
+  get producers(): ProducerTable | null {
+    return this.#state.producers;
   }
 
   /** Bytes of all segment files. */
@@ -282,11 +298,11 @@ export class SegmentLog {
     }
     const full = active.bytes + size > state.environment.settings.segmentBytes &&
       active.next > active.base;
-    if (!full && version <= active.version) return this.#write(records, size);
-    return rollSegment(state, version).then(() => this.#write(records, size));
+    if (!full && version <= active.version) return this.#write(records, size, version);
+    return rollSegment(state, version).then(() => this.#write(records, size, version));
   }
 
-  #write(records: readonly NewRecord[], size: number): StagedAppend {
+  #write(records: readonly NewRecord[], size: number, version: number): StagedAppend {
     const state = this.#state;
     const { active, environment: { counters, encodeBuffer, nowMicros } } = state;
     const { bytes, view } = encodeBuffer.take(size);
@@ -314,6 +330,9 @@ export class SegmentLog {
     active.newestTimestampMicros = timestampMicros;
     counters.appendedRecords += records.length;
     counters.appendedBytes += size;
+    if (version >= MARKS_VERSION) {
+      records.forEach((record, at) => state.producers?.observe(first + at, record));
+    }
     this.#changed();
     return { first, next: offset };
   }
@@ -331,6 +350,7 @@ export class SegmentLog {
   #remove(count: number): Promise<number> {
     const state = this.#state;
     condemn(state, count);
+    state.producers?.forgetBelow(state.base);
     state.environment.counters.retentionSegmentsDeleted += count;
     const removal = this.#removal.then(() => removeCondemned(state));
     this.#removal = removal.then(() => {}, () => {});

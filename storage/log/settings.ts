@@ -62,4 +62,6 @@ export interface LogEnvironment {
   readonly encodeBuffer: EncodeBuffer;
   readonly openSegments: OpenSegments;
   readonly counters: StorageCounters;
+  /** Told what was found wrong and put right. */
+  readonly warn?: (what: string) => void;
 }

@@ -20,4 +20,6 @@ export class StorageCounters {
   recoveryTruncatedBytes = 0;
   recoveryAbandonedRolls = 0;
   recoveryIndexRebuilds = 0;
+  producerStateRebuilds = 0;
+  producerWriteFailures = 0;
 }

@@ -31,6 +31,8 @@ export interface FoundSegment {
   readonly newestTimestampMicros: number;
   /** Made by a full scan; `null` where the file on the disk is good. */
   readonly index: SparseIndex | null;
+  /** Offset of the first record with a producer mark that a full scan met. */
+  readonly firstMark: number | null;
 }
 
 /** What has to be done, in this order: removals, index files, cuts. */
@@ -285,5 +287,6 @@ function found(id: number, scan: SegmentScan): FoundSegment {
     bytes: scan.validBytes,
     newestTimestampMicros: scan.newestTimestampMicros,
     index: scan.index,
+    firstMark: scan.firstMark,
   };
 }

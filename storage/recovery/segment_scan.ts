@@ -3,13 +3,15 @@
 // is called torn, everything else that does not verify is corruption. It never writes.
 
 import type { DiskFile } from "../disk/disk.ts";
-import { RECORD_HEADER_BYTES, RecordCursor } from "../format/record.ts";
+import { RECORD_HEADER_BYTES, RecordCursor, RecordKind } from "../format/record.ts";
 import { decodeSegmentHeader, SEGMENT_HEADER_BYTES } from "../format/segment_header.ts";
 import type { SegmentHeader } from "../format/segment_header.ts";
 import { SparseIndex } from "../format/sparse_index.ts";
 import { CorruptionError } from "../storage_error.ts";
 import type { FormatKind } from "../storage_error.ts";
 import { FileWindow } from "./file_window.ts";
+
+const MARKS = RecordKind.batchStart | RecordKind.batchContinuation;
 
 /** What may be taken for an unfinished write. */
 export interface TailRepair {
@@ -51,6 +53,8 @@ export interface SegmentScan {
   /** Made from the head only. */
   readonly index: SparseIndex | null;
   readonly torn: TornTail | null;
+  /** Offset of the first record seen that carries a producer mark. */
+  readonly firstMark: number | null;
 }
 
 /** Reads and judges the header of a segment file. */
@@ -77,20 +81,30 @@ export async function scanSegment(request: ScanRequest): Promise<SegmentScan> {
   let position = from?.position ?? SEGMENT_HEADER_BYTES;
   let next = from?.offset ?? header.base;
   let newestTimestampMicros = 0;
+  let firstMark: number | null = null;
   while (position < length) {
     const read = readRecord(window, cursor, position, header.version, next);
     const failure = read instanceof Promise ? await read : read;
     if (failure !== null) {
       const torn = await judge(request, window, position, failure);
       if (torn === null) throw new CorruptionError(failure.kind, label, segment, position);
-      return { header, next, validBytes: position, newestTimestampMicros, index, torn };
+      return { header, next, validBytes: position, newestTimestampMicros, index, torn, firstMark };
     }
     index?.add(next, position, cursor.size);
     newestTimestampMicros = cursor.timestampMicros;
+    if ((cursor.kind & MARKS) !== 0) firstMark ??= next;
     position += cursor.size;
     next++;
   }
-  return { header, next, validBytes: position, newestTimestampMicros, index, torn: null };
+  return {
+    header,
+    next,
+    validBytes: position,
+    newestTimestampMicros,
+    index,
+    torn: null,
+    firstMark,
+  };
 }
 
 /** What is wrong with a record. */
