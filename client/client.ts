@@ -5,6 +5,8 @@ import { requireName } from "./bytes.ts";
 import { CacheEngine } from "./cache/cache_engine.ts";
 import { FelixCache } from "./cache/cache_handle.ts";
 import type { CacheHandle } from "./cache/cache_handle.ts";
+import { FelixCounters } from "./cache/counter_handle.ts";
+import type { CounterHandle } from "./cache/counter_handle.ts";
 import { CallGuard } from "./call_guard.ts";
 import type { FelixClient, NamespaceView } from "./client_types.ts";
 import { ClosedError, UnsupportedError } from "./failure/classes.ts";
@@ -140,6 +142,7 @@ export class Client implements FelixClient {
       name: namespace,
       stream: (stream) => this.stream(stream, { namespace }),
       cache: (cache) => this.cache(cache, { namespace }),
+      counters: (cache) => this.counters(cache, { namespace }),
     };
   }
 
@@ -159,6 +162,12 @@ export class Client implements FelixClient {
     const cache = requireName(name, "cache", "cache");
     const scope = this.#cache.scope(this.#namespace(options), cache);
     return new FelixCache(this.#core, this.#cache, this.#queries, scope);
+  }
+
+  counters(name: string, options: { namespace?: string } = {}): CounterHandle {
+    const cache = requireName(name, "cache", "counters");
+    const scope = this.#cache.scope(this.#namespace(options), cache);
+    return new FelixCounters(this.tenant, this.#cache, scope);
   }
 
   endpoints(): readonly string[] {

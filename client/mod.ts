@@ -29,6 +29,7 @@ export { configFromEnv, connectFromEnv } from "./configuration.ts";
 export type { FelixClient, NamespaceView } from "./client_types.ts";
 export type { StreamHandle } from "./stream_handle.ts";
 export type { CacheHandle, CachePutOptions, CacheWriteOptions } from "./cache/cache_handle.ts";
+export type { CounterHandle } from "./cache/counter_handle.ts";
 export type { ConnectOptions, FlowLimits, PoolOptions, TlsOptions } from "./options.ts";
 export type { ReconnectPolicy } from "./retry_policy.ts";
 export type { PublishOptions, PublishResult } from "./publish/publish_options.ts";

@@ -8,6 +8,7 @@ import type { ClientCore } from "../link/client_core.ts";
 import { withRetries } from "../link/retrier.ts";
 import type { Queries } from "../routing/queries.ts";
 import type { BytesLike, CallOptions } from "../types.ts";
+import { operationOf } from "./cache_call.ts";
 import type { CacheRequest, CacheScope } from "./cache_call.ts";
 import type { CacheEngine } from "./cache_engine.ts";
 
@@ -100,12 +101,19 @@ export class FelixCache implements CacheHandle {
       value: bytes,
       ttlMs: ttlMs === undefined ? null : Math.max(1, Math.round(ttlMs)),
       idempotentRetry: options.idempotentRetry ?? false,
+      other: null,
     }, options);
   }
 
   get(key: string, options: CallOptions = {}): Promise<Uint8Array | null> {
-    const request = { kind: "get", key, value: null, ttlMs: null, idempotentRetry: true } as const;
-    return this.#ask(request, options);
+    return this.#ask({
+      kind: "get",
+      key,
+      value: null,
+      ttlMs: null,
+      idempotentRetry: true,
+      other: null,
+    }, options);
   }
 
   async getText(key: string, options: CallOptions = {}): Promise<string | null> {
@@ -128,6 +136,7 @@ export class FelixCache implements CacheHandle {
       value: null,
       ttlMs: null,
       idempotentRetry: options.idempotentRetry ?? false,
+      other: null,
     }, options);
   }
 
@@ -160,12 +169,14 @@ export class FelixCache implements CacheHandle {
   }
 
   #ask(request: CacheRequest, options: CallOptions): Promise<Uint8Array | null> {
+    const operation = operationOf(request.kind);
     try {
-      requireName(request.key, "key", `cache.${request.kind}`);
-      checkTimeout(options.timeoutMs, `cache.${request.kind}`);
+      requireName(request.key, "key", operation);
+      checkTimeout(options.timeoutMs, operation);
     } catch (error) {
       return Promise.reject(error);
     }
-    return this.#engine.request(this.#scope, request, options);
+    // The stream lets no other answer than a `cache_value` or `cache_ok` through to these.
+    return this.#engine.request(this.#scope, request, options) as Promise<Uint8Array | null>;
   }
 }

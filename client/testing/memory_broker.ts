@@ -19,6 +19,8 @@ export class MemoryBroker {
   readonly streams: Map<string, MemoryShard[]> = new Map();
   /** Values by cache and key. */
   readonly caches: Map<string, Map<string, Uint8Array>> = new Map();
+  /** Sums by cache and key. */
+  readonly counters: Map<string, bigint> = new Map();
   /** Whether streams have offsets. */
   durable = true;
   /** How keys map to shards. */
@@ -102,6 +104,9 @@ export class MemoryBroker {
       case "cache_put":
       case "cache_delete":
         return this.#cache(stream, message);
+      case "counter_add":
+      case "counter_get":
+        return this.#counter(stream, message);
       case "publish_width":
         return;
       default:
@@ -137,6 +142,26 @@ export class MemoryBroker {
       key,
       value,
       request_id: request_id!,
+    });
+  }
+
+  #counter(
+    stream: BrokerStream,
+    message: Extract<Message, { type: "counter_add" | "counter_get" }>,
+  ): void {
+    const { cache, key, request_id } = message;
+    if (!this.caches.has(cache)) {
+      return stream.refuse("not_found", "retry_after", "cache scope not found");
+    }
+    const name = JSON.stringify([cache, key]);
+    if (message.type === "counter_add") {
+      this.counters.set(name, (this.counters.get(name) ?? 0n) + message.delta);
+    }
+    const value = this.counters.get(name);
+    stream.send({
+      type: "counter_value",
+      ...(value === undefined ? {} : { value }),
+      request_id,
     });
   }
 
