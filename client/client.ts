@@ -7,6 +7,7 @@ import { FelixCache } from "./cache/cache_handle.ts";
 import type { CacheHandle } from "./cache/cache_handle.ts";
 import { FelixCounters } from "./cache/counter_handle.ts";
 import type { CounterHandle } from "./cache/counter_handle.ts";
+import { Watches } from "./cache/watches.ts";
 import { CallGuard } from "./call_guard.ts";
 import type { FelixClient, NamespaceView } from "./client_types.ts";
 import { ClosedError, UnsupportedError } from "./failure/classes.ts";
@@ -83,6 +84,7 @@ export class Client implements FelixClient {
   readonly #publisher: Publisher;
   readonly #cache: CacheEngine;
   readonly #subscriptions: Subscriptions;
+  readonly #watches: Watches;
   readonly #routes: Routes;
   readonly #stops: (() => void)[] = [];
   #discovering = false;
@@ -100,11 +102,9 @@ export class Client implements FelixClient {
     this.#routes = new Routes(this.#core, this.#fleet, this.#queries);
     this.#publisher = new Publisher(this.#core, this.#fleet, this.#routes);
     this.#cache = new CacheEngine(this.#core, this.#fleet, this.#routes);
-    this.#subscriptions = new Subscriptions({
-      core: this.#core,
-      fleet: this.#fleet,
-      routes: this.#routes,
-    });
+    const context = { core: this.#core, fleet: this.#fleet, routes: this.#routes };
+    this.#subscriptions = new Subscriptions(context);
+    this.#watches = new Watches(context, this.#queries);
   }
 
   /** Connects to the first broker that can be reached. */
@@ -161,7 +161,13 @@ export class Client implements FelixClient {
   cache(name: string, options: { namespace?: string } = {}): CacheHandle {
     const cache = requireName(name, "cache", "cache");
     const scope = this.#cache.scope(this.#namespace(options), cache);
-    return new FelixCache(this.#core, this.#cache, this.#queries, scope);
+    const parts = {
+      core: this.#core,
+      engine: this.#cache,
+      queries: this.#queries,
+      watches: this.#watches,
+    };
+    return new FelixCache(parts, scope);
   }
 
   counters(name: string, options: { namespace?: string } = {}): CounterHandle {
@@ -243,6 +249,7 @@ export class Client implements FelixClient {
     this.#publisher.close();
     this.#cache.close();
     this.#subscriptions.close();
+    this.#watches.close();
     await this.#fleet.close();
   }
 

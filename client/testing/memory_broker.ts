@@ -19,6 +19,8 @@ export class MemoryBroker {
   readonly streams: Map<string, MemoryShard[]> = new Map();
   /** Values by cache and key. */
   readonly caches: Map<string, Map<string, Uint8Array>> = new Map();
+  /** Shards that each cache says it has. */
+  cacheWidth = 1;
   /** Sums by cache and key. */
   readonly counters: Map<string, bigint> = new Map();
   /** Whether streams have offsets. */
@@ -93,7 +95,7 @@ export class MemoryBroker {
         });
       }
       case "cache_shards": {
-        const shards = this.caches.has(message.cache) ? 1 : 0;
+        const shards = this.caches.has(message.cache) ? this.cacheWidth : 0;
         return stream.send({
           type: "cache_shards_view",
           shards,
