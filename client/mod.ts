@@ -1,5 +1,5 @@
 /**
- * A client for Felix: streams and caches over QUIC.
+ * A client for Felix: streams, caches and counters over QUIC.
  *
  * Needs Deno with QUIC (`--unstable-net`, or `"unstable": ["net"]` in `deno.json`) and
  * `--allow-net` for the brokers.

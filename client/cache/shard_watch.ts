@@ -57,6 +57,8 @@ export class ShardWatch implements FrameReceiver {
   readonly #queue: Deque<Queued> = new Deque();
   #bytes = 0;
   #ended = false;
+  /** Whether it counts as active. */
+  #counted = false;
   #open: OpenWatch | null = null;
   #resuming: CallGuard | null = null;
   #resumeReading: (() => void) | null = null;
@@ -90,6 +92,8 @@ export class ShardWatch implements FrameReceiver {
     const { retained_count } = open.started;
     this.retainedCount = start.kind === "retained" ? retained_count ?? null : null;
     this.resume = start.kind === "from" ? start.offset : null;
+    this.#setup.context.core.counters.subscribe.active++;
+    this.#counted = true;
     this.#accept(start, open);
     if (start.kind === "live") this.resume = this.#position.resume;
     void this.#run(open);
@@ -109,7 +113,7 @@ export class ShardWatch implements FrameReceiver {
   close(): void {
     this.#queue.takeAll();
     this.#bytes = 0;
-    this.#ended = true;
+    this.#end();
     this.#open?.source.stream.cancel();
     this.#resuming?.cancel(new ClosedError({ message: "the watch is closed", ...this.#where() }));
     this.#readOn();
@@ -203,7 +207,7 @@ export class ShardWatch implements FrameReceiver {
       }
       case "lagged":
         this.#position.lagged(end.resumeFrom);
-        if (this.#setup.onLag === "end") this.#ended = true;
+        if (this.#setup.onLag === "end") this.#end();
         this.#push({ type: "lagged", shard: this.shard, resumeFrom: end.resumeFrom });
         return this.#ended ? null : await this.#again(null, undefined);
       case "lost":
@@ -298,8 +302,14 @@ export class ShardWatch implements FrameReceiver {
     });
   }
 
-  #fail(error: FelixError): null {
+  #end(): void {
+    if (this.#counted) this.#setup.context.core.counters.subscribe.active--;
+    this.#counted = false;
     this.#ended = true;
+  }
+
+  #fail(error: FelixError): null {
+    this.#end();
     this.#push({ type: "shardClosed", shard: this.shard, error });
     return null;
   }

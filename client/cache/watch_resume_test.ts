@@ -47,7 +47,10 @@ networkTest("a broken connection: on at the next offset, nothing twice", async (
   broker.drop();
   await until(() => asked.length === 3);
   assertEquals(starts(asked), ["live", 7n, 9n]);
-  assertEquals(client.metrics().subscribe.resumes >= 1n, true);
+  await until(() => client.metrics().subscribe.resumes === 2n);
+  assertEquals(client.metrics().subscribe.active, 1);
+  await watched.close();
+  assertEquals(client.metrics().subscribe.active, 0);
 });
 
 networkTest("a live watch that brought nothing goes on where it joined", async () => {
@@ -247,6 +250,7 @@ networkTest("what ends a shard for good is an item; the others go on", async () 
     else if (item?.type === "change") changes++;
   }
   assertEquals(changes, 1);
+  assertEquals(client.metrics().subscribe.active, 1);
   assertInstanceOf(failures.get(0), AuthError);
   assertInstanceOf(failures.get(1), ClosedError);
 });
