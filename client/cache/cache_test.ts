@@ -294,5 +294,5 @@ networkTest("time limits: reads time out, writes are in doubt", async () => {
   assertEquals(swept.timeoutMs, 100);
   const write = await assertRejects(() => sessions.put("k", "v"), OutcomeUnknownError);
   assertInstanceOf(write.cause, TimeoutError);
-  assertEquals(await sessions.get("k"), null);
+  assertEquals(await sessions.get("k", { timeoutMs: 20_000 }), null);
 });
