@@ -5,6 +5,9 @@ import { requireName } from "./bytes.ts";
 import { CacheEngine } from "./cache/cache_engine.ts";
 import { FelixCache } from "./cache/cache_handle.ts";
 import type { CacheHandle } from "./cache/cache_handle.ts";
+import { FelixCounters } from "./cache/counter_handle.ts";
+import type { CounterHandle } from "./cache/counter_handle.ts";
+import { Watches } from "./cache/watches.ts";
 import { CallGuard } from "./call_guard.ts";
 import type { FelixClient, NamespaceView } from "./client_types.ts";
 import { ClosedError, UnsupportedError } from "./failure/classes.ts";
@@ -83,6 +86,7 @@ export class Client implements FelixClient {
   readonly #producers: Producers;
   readonly #cache: CacheEngine;
   readonly #subscriptions: Subscriptions;
+  readonly #watches: Watches;
   readonly #routes: Routes;
   readonly #stops: (() => void)[] = [];
   #discovering = false;
@@ -108,11 +112,9 @@ export class Client implements FelixClient {
       stallMs: this.#publisher.stallMs,
     });
     this.#cache = new CacheEngine(this.#core, this.#fleet, this.#routes);
-    this.#subscriptions = new Subscriptions({
-      core: this.#core,
-      fleet: this.#fleet,
-      routes: this.#routes,
-    });
+    const context = { core: this.#core, fleet: this.#fleet, routes: this.#routes };
+    this.#subscriptions = new Subscriptions(context);
+    this.#watches = new Watches(context, this.#queries);
   }
 
   /** Connects to the first broker that can be reached. */
@@ -150,6 +152,7 @@ export class Client implements FelixClient {
       name: namespace,
       stream: (stream) => this.stream(stream, { namespace }),
       cache: (cache) => this.cache(cache, { namespace }),
+      counters: (cache) => this.counters(cache, { namespace }),
     };
   }
 
@@ -169,7 +172,19 @@ export class Client implements FelixClient {
   cache(name: string, options: { namespace?: string } = {}): CacheHandle {
     const cache = requireName(name, "cache", "cache");
     const scope = this.#cache.scope(this.#namespace(options), cache);
-    return new FelixCache(this.#core, this.#cache, this.#queries, scope);
+    const parts = {
+      core: this.#core,
+      engine: this.#cache,
+      queries: this.#queries,
+      watches: this.#watches,
+    };
+    return new FelixCache(parts, scope);
+  }
+
+  counters(name: string, options: { namespace?: string } = {}): CounterHandle {
+    const cache = requireName(name, "cache", "counters");
+    const scope = this.#cache.scope(this.#namespace(options), cache);
+    return new FelixCounters(this.tenant, this.#cache, scope);
   }
 
   endpoints(): readonly string[] {
@@ -250,6 +265,7 @@ export class Client implements FelixClient {
     this.#producers.close();
     this.#cache.close();
     this.#subscriptions.close();
+    this.#watches.close();
     await this.#fleet.close();
   }
 

@@ -2,6 +2,7 @@
 // it is done is not.
 
 import type { CacheHandle } from "./cache/cache_handle.ts";
+import type { CounterHandle } from "./cache/counter_handle.ts";
 import type { FeatureName } from "./features.ts";
 import type { ClientMetrics } from "./metrics.ts";
 import type { StreamHandle } from "./stream_handle.ts";
@@ -15,6 +16,8 @@ export interface NamespaceView {
   stream(name: string): StreamHandle;
   /** A cache in it. */
   cache(name: string): CacheHandle;
+  /** The counters of a cache in it. */
+  counters(cache: string): CounterHandle;
 }
 
 /** A client of one tenant. Meant to be shared: everything may be called concurrently. */
@@ -29,6 +32,8 @@ export interface FelixClient extends AsyncDisposable {
   stream(name: string, options?: { namespace?: string }): StreamHandle;
   /** A cache; nothing is asked of a broker yet. */
   cache(name: string, options?: { namespace?: string }): CacheHandle;
+  /** The counters of a cache; nothing is asked of a broker yet. */
+  counters(cache: string, options?: { namespace?: string }): CounterHandle;
   /** Addresses that it may use: the ones it was given and the ones it learned. */
   endpoints(): readonly string[];
   /** Asks the entry broker which brokers there are. @throws {UnsupportedError} it does not say */

@@ -6,6 +6,9 @@ import {
   FEATURE_ACK_ON_COMMIT,
   FEATURE_CACHE_DELETE,
   FEATURE_CACHE_SHARDS,
+  FEATURE_CACHE_WATCH,
+  FEATURE_CACHE_WATCH_RETAINED,
+  FEATURE_COUNTERS,
   FEATURE_ERROR_CODES,
   FEATURE_EXTENDED,
   FEATURE_GROUP_PUBLISHER,
@@ -46,6 +49,9 @@ export type FeatureName =
   | "binaryIdempotent"
   | "cacheDelete"
   | "cacheShards"
+  | "cacheWatch"
+  | "cacheWatchRetained"
+  | "counters"
   | "errorCodes"
   | "eventOffsets"
   | "eventSkipped"
@@ -87,6 +93,9 @@ const BITS: Readonly<Record<FeatureName, readonly [Place, number]>> = {
   binaryIdempotent: ["flags", FLAG_BINARY_PUBLISH_IDEMPOTENT],
   cacheDelete: ["features", FEATURE_CACHE_DELETE],
   cacheShards: ["features", FEATURE_CACHE_SHARDS],
+  cacheWatch: ["features", FEATURE_CACHE_WATCH],
+  cacheWatchRetained: ["features", FEATURE_CACHE_WATCH_RETAINED],
+  counters: ["features", FEATURE_COUNTERS],
   errorCodes: ["features", FEATURE_ERROR_CODES],
   eventOffsets: ["flags", FLAG_EVENT_BATCH_OFFSETS],
   eventSkipped: ["flags", FLAG_EVENT_BATCH_SKIPPED],
@@ -134,8 +143,9 @@ const OFFERED_FLAGS = FLAG_BINARY_PUBLISH_BATCH | FLAG_BINARY_EVENT_BATCH |
 const OFFERED_FEATURES = FEATURE_TOPOLOGY | FEATURE_REDIRECT | FEATURE_CACHE_DELETE |
   FEATURE_STREAM_SHARDS | FEATURE_CACHE_SHARDS | FEATURE_ERROR_CODES | FEATURE_SHARD_MOVED |
   FEATURE_UNSUPPORTED | FEATURE_PUBLISH_PIPELINE | FEATURE_STREAM_PUBLISH_WINDOW |
-  FEATURE_SHARD_OWNERS | FEATURE_SUBSCRIPTION_LAGGED | FEATURE_SUBSCRIBE_QUEUE | FEATURE_EXTENDED |
-  FEATURE_IDEMPOTENT_PRODUCER | FEATURE_SEQUENCE_REUSED;
+  FEATURE_SHARD_OWNERS | FEATURE_SUBSCRIPTION_LAGGED | FEATURE_SUBSCRIBE_QUEUE |
+  FEATURE_IDEMPOTENT_PRODUCER | FEATURE_SEQUENCE_REUSED | FEATURE_CACHE_WATCH |
+  FEATURE_CACHE_WATCH_RETAINED | FEATURE_COUNTERS | FEATURE_EXTENDED;
 
 /** The offer of a client with these wishes. */
 export function offerOf(wishes: { ackOnCommit: boolean; publishers: boolean }): Offer {

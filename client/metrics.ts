@@ -23,7 +23,10 @@ export interface ClientMetrics {
     readonly inflightBytes: number;
     readonly cancelledAfterEnqueue: bigint;
   };
-  /** Subscriptions; `bytes` are payload bytes. */
+  /**
+   * Subscriptions; `bytes` are payload bytes. `active` and `resumes` count watches too, one for
+   * each shard.
+   */
   readonly subscribe: {
     readonly active: number;
     readonly events: bigint;

@@ -1,5 +1,5 @@
 /**
- * A client for Felix: streams and caches over QUIC.
+ * A client for Felix: streams, caches and counters over QUIC.
  *
  * Needs Deno with QUIC (`--unstable-net`, or `"unstable": ["net"]` in `deno.json`) and
  * `--allow-net` for the brokers.
@@ -29,6 +29,10 @@ export { configFromEnv, connectFromEnv } from "./configuration.ts";
 export type { FelixClient, NamespaceView } from "./client_types.ts";
 export type { StreamHandle } from "./stream_handle.ts";
 export type { CacheHandle, CachePutOptions, CacheWriteOptions } from "./cache/cache_handle.ts";
+export type { CacheMirror } from "./cache/cache_mirror.ts";
+export type { CacheChange } from "./cache/mirror_state.ts";
+export type { CacheChangeItem, CacheWatch, WatchItem, WatchOptions } from "./cache/watch_types.ts";
+export type { CounterHandle } from "./cache/counter_handle.ts";
 export type { ConnectOptions, FlowLimits, PoolOptions, TlsOptions } from "./options.ts";
 export type { ReconnectPolicy } from "./retry_policy.ts";
 export type { PublishOptions, PublishResult } from "./publish/publish_options.ts";

@@ -1,16 +1,36 @@
 // One cache request from the call to its settlement: settled exactly once, and a write whose frame
 // was handed over fails as "nothing applied" only when the broker said so.
 
+import type { Message } from "@felix/wire";
 import { watchCall } from "../call_guard.ts";
 import { OutcomeUnknownError, TimeoutError } from "../failure/classes.ts";
 import { FelixError } from "../failure/felix_error.ts";
+import type { FeatureName } from "../features.ts";
 import type { RetryState } from "../link/retrier.ts";
 import type { Route } from "../routing/route.ts";
 import type { CallOptions } from "../types.ts";
 import type { CachePieces } from "./cache_frames.ts";
 
 /** What is asked. */
-export type CacheKind = "get" | "put" | "delete";
+export type CacheKind = "get" | "put" | "delete" | "counterAdd" | "counterGet";
+
+/** What a request is answered with: a value, the sum of a counter, nothing. */
+export type CacheAnswer = Uint8Array | bigint | null;
+
+/** What a kind of request is called, and whether it only reads. */
+const KINDS: Readonly<Record<CacheKind, { readonly operation: string; readonly reads: boolean }>> =
+  {
+    get: { operation: "cache.get", reads: true },
+    put: { operation: "cache.put", reads: false },
+    delete: { operation: "cache.delete", reads: false },
+    counterAdd: { operation: "counter.add", reads: false },
+    counterGet: { operation: "counter.get", reads: true },
+  };
+
+/** What requests of a kind are called in errors and hooks. */
+export function operationOf(kind: CacheKind): string {
+  return KINDS[kind].operation;
+}
 
 /** One cache as requests see it. */
 export interface CacheScope {
@@ -29,6 +49,14 @@ export interface CacheRequest {
   readonly value: Uint8Array | null;
   readonly ttlMs: number | null;
   readonly idempotentRetry: boolean;
+  /** For kinds without a short cut: the message that asks, and what the broker must serve. */
+  readonly other: OtherRequest | null;
+}
+
+/** A request that the codec writes. */
+export interface OtherRequest {
+  readonly feature: FeatureName;
+  message(requestId: bigint): Message;
 }
 
 /** One cache request. */
@@ -37,7 +65,7 @@ export class CacheCall implements RetryState {
   readonly request: CacheRequest;
   readonly startedMs: number;
   readonly deadlineMs: number;
-  readonly promise: Promise<Uint8Array | null>;
+  readonly promise: Promise<CacheAnswer>;
   readonly retrySafe = true;
   attempts = 0;
   notFoundSinceMs = 0;
@@ -55,9 +83,9 @@ export class CacheCall implements RetryState {
   counted = false;
   /** Whether an earlier attempt's outcome is unknown. */
   ambiguous = false;
-  readonly #settled: (call: CacheCall, value: Uint8Array | null | undefined) => void;
+  readonly #settled: (call: CacheCall, answer: CacheAnswer | undefined) => void;
   readonly #stopWatching: (() => void) | null;
-  #resolve!: (value: Uint8Array | null) => void;
+  #resolve!: (answer: CacheAnswer) => void;
   #reject!: (error: unknown) => void;
   #timer: ReturnType<typeof setTimeout> | undefined;
 
@@ -68,7 +96,7 @@ export class CacheCall implements RetryState {
     options: CallOptions,
     defaultTimeoutMs: number,
     nowMs: number,
-    settled: (call: CacheCall, value: Uint8Array | null | undefined) => void,
+    settled: (call: CacheCall, answer: CacheAnswer | undefined) => void,
   ) {
     this.scope = scope;
     this.request = request;
@@ -85,7 +113,12 @@ export class CacheCall implements RetryState {
   }
 
   get operation(): string {
-    return `cache.${this.request.kind}`;
+    return operationOf(this.request.kind);
+  }
+
+  /** Whether it changes nothing. */
+  get reads(): boolean {
+    return KINDS[this.request.kind].reads;
   }
 
   get resource(): string {
@@ -93,15 +126,15 @@ export class CacheCall implements RetryState {
   }
 
   get idempotent(): boolean {
-    return this.request.kind === "get" || this.request.idempotentRetry;
+    return this.reads || this.request.idempotentRetry;
   }
 
   /** It was answered. */
-  succeed(value: Uint8Array | null): void {
+  succeed(answer: CacheAnswer): void {
     if (this.state === "done") return;
     this.#done();
-    this.#resolve(value);
-    this.#settled(this, value);
+    this.#resolve(answer);
+    this.#settled(this, answer);
   }
 
   /** It failed for good. */
@@ -114,7 +147,7 @@ export class CacheCall implements RetryState {
 
   /** Gives it up: a write that may have been applied says so. */
   cancel(reason: unknown): void {
-    const certain = this.request.kind === "get" || (this.state !== "sent" && !this.ambiguous);
+    const certain = this.reads || (this.state !== "sent" && !this.ambiguous);
     if (this.state === "done") return;
     if (certain) return this.fail(reason);
     this.fail(this.unknown(reason, undefined, "given up before the answer came"));
@@ -153,7 +186,7 @@ export class CacheCall implements RetryState {
       operation: this.operation,
       resource: this.resource,
       attempts: this.attempts,
-      retryable: this.request.kind === "get",
+      retryable: this.reads,
     });
   }
 

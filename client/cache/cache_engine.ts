@@ -12,8 +12,8 @@ import { endedAtOnce } from "../link/link.ts";
 import { asFelixError, judge } from "../link/retrier.ts";
 import type { Routes } from "../routing/routes.ts";
 import type { CallOptions } from "../types.ts";
-import { CacheCall } from "./cache_call.ts";
-import type { CacheRequest, CacheScope } from "./cache_call.ts";
+import { CacheCall, operationOf } from "./cache_call.ts";
+import type { CacheAnswer, CacheRequest, CacheScope } from "./cache_call.ts";
 import { CachePieces } from "./cache_frames.ts";
 import { CacheStream } from "./cache_stream.ts";
 import type { CacheStreamHost } from "./cache_stream.ts";
@@ -40,8 +40,8 @@ export class CacheEngine implements CacheStreamHost {
   readonly #waiting: Deque<CacheCall> = new Deque();
   /** Calls that wait for a route, a stream or their next attempt. */
   readonly #parked = new Set<CacheCall>();
-  readonly #settled = (call: CacheCall, value: Uint8Array | null | undefined): void =>
-    this.#onSettled(call, value);
+  readonly #settled = (call: CacheCall, answer: CacheAnswer | undefined): void =>
+    this.#onSettled(call, answer);
   #inflight = 0;
   #idle: (() => void)[] = [];
 
@@ -65,8 +65,8 @@ export class CacheEngine implements CacheStreamHost {
     scope: CacheScope,
     request: CacheRequest,
     options: CallOptions,
-  ): Promise<Uint8Array | null> {
-    if (this.#core.closed) return Promise.reject(this.#closed(`cache.${request.kind}`));
+  ): Promise<CacheAnswer> {
+    if (this.#core.closed) return Promise.reject(this.#closed(operationOf(request.kind)));
     if (options.signal?.aborted) return Promise.reject(options.signal.reason);
     const { settings, counters } = this.#core;
     const timeoutMs = settings.requestTimeoutMs;
@@ -114,7 +114,7 @@ export class CacheEngine implements CacheStreamHost {
   failed(call: CacheCall, error: FelixError): void {
     const decision = judge(this.#core, call, error, call.viaOwner);
     if (decision.kind === "reject") return this.#reject(call, error);
-    if (call.request.kind !== "get" && error.brokerCode === undefined) call.ambiguous = true;
+    if (!call.reads && error.brokerCode === undefined) call.ambiguous = true;
     if (call.viaOwner) call.scope.route.forget(call.shard, error.broker);
     this.#parked.add(call);
     if (decision.kind === "again") {
@@ -224,9 +224,9 @@ export class CacheEngine implements CacheStreamHost {
     );
   }
 
-  #onSettled(call: CacheCall, value: Uint8Array | null | undefined): void {
-    if (call.request.kind === "get" && value !== undefined) {
-      this.#core.counters.cache[value === null ? "misses" : "hits"]++;
+  #onSettled(call: CacheCall, answer: CacheAnswer | undefined): void {
+    if (call.request.kind === "get" && answer !== undefined) {
+      this.#core.counters.cache[answer === null ? "misses" : "hits"]++;
     }
     if (this.#parked.size > 0) this.#parked.delete(call);
     if (!call.counted) return this.#settleIdle();

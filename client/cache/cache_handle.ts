@@ -8,8 +8,17 @@ import type { ClientCore } from "../link/client_core.ts";
 import { withRetries } from "../link/retrier.ts";
 import type { Queries } from "../routing/queries.ts";
 import type { BytesLike, CallOptions } from "../types.ts";
+import { operationOf } from "./cache_call.ts";
 import type { CacheRequest, CacheScope } from "./cache_call.ts";
 import type { CacheEngine } from "./cache_engine.ts";
+import { LiveMirror, systemClock } from "./cache_mirror.ts";
+import type { CacheMirror, MirrorClock } from "./cache_mirror.ts";
+import { resolveWatch } from "./watch_options.ts";
+import type { CacheWatch, FeedItem, WatchItem, WatchOptions } from "./watch_types.ts";
+import type { Watches } from "./watches.ts";
+
+/** Milliseconds that a watch may be interrupted. */
+const RESUME_DEADLINE_MS = 30_000;
 
 /** Settings of a cache write. */
 export interface CacheWriteOptions extends CallOptions {
@@ -56,8 +65,44 @@ export interface CacheHandle {
   delete(key: string, options?: CacheWriteOptions): Promise<Uint8Array | null>;
   /** The values of several keys, asked for at once; keys without a value are left out. */
   getMany(keys: readonly string[], options?: CallOptions): Promise<Map<string, Uint8Array>>;
+  /**
+   * Watches a key or a prefix.
+   *
+   * @example
+   * ```ts
+   * import type { FelixClient } from "@felix/client";
+   *
+   * async function follow(client: FelixClient): Promise<void> {
+   *   const sessions = client.cache("sessions");
+   *   await using watch = await sessions.watch({ prefix: "user-", retained: true });
+   *   for await (const item of watch) {
+   *     if (item.type === "change") console.log(item.key, item.value ?? "removed");
+   *     if (item.type === "shardClosed") throw item.error;
+   *   }
+   * }
+   * ```
+   * @throws {CursorError} `from` cannot be read
+   * @throws {UnsupportedError} the broker has no watches, or not of this kind
+   */
+  watch(options: WatchOptions): Promise<CacheWatch>;
+  /**
+   * A copy of all keys that begin with `prefix`, kept up to date; resolves before it is complete,
+   * see `ready`. Entries leave it when they expire by the clock of this machine.
+   * @throws {UnsupportedError} the broker has no watches of current values
+   */
+  mirror(options: { readonly prefix: string } & CallOptions): Promise<CacheMirror>;
   /** Asks how many shards there are. */
   shards(options?: CallOptions): Promise<number>;
+}
+
+/** What a cache handle is made of. */
+export interface CacheParts {
+  readonly core: ClientCore;
+  readonly engine: CacheEngine;
+  readonly queries: Queries;
+  readonly watches: Watches;
+  /** What mirrors go by; default the clock of the machine. */
+  readonly clock?: MirrorClock;
 }
 
 /** The handle behind the interface. */
@@ -68,15 +113,20 @@ export class FelixCache implements CacheHandle {
   readonly #engine: CacheEngine;
   readonly #queries: Queries;
   readonly #scope: CacheScope;
+  readonly #watches: Watches;
+  readonly #clock: MirrorClock;
 
   /** A handle for one cache. */
-  constructor(core: ClientCore, engine: CacheEngine, queries: Queries, scope: CacheScope) {
+  constructor(parts: CacheParts, scope: CacheScope) {
+    const { core, engine, queries, watches } = parts;
     this.namespace = scope.namespace;
     this.name = scope.cache;
     this.#core = core;
     this.#engine = engine;
     this.#queries = queries;
     this.#scope = scope;
+    this.#watches = watches;
+    this.#clock = parts.clock ?? systemClock;
   }
 
   async put(key: string, value: BytesLike, options: CachePutOptions = {}): Promise<void> {
@@ -100,12 +150,19 @@ export class FelixCache implements CacheHandle {
       value: bytes,
       ttlMs: ttlMs === undefined ? null : Math.max(1, Math.round(ttlMs)),
       idempotentRetry: options.idempotentRetry ?? false,
+      other: null,
     }, options);
   }
 
   get(key: string, options: CallOptions = {}): Promise<Uint8Array | null> {
-    const request = { kind: "get", key, value: null, ttlMs: null, idempotentRetry: true } as const;
-    return this.#ask(request, options);
+    return this.#ask({
+      kind: "get",
+      key,
+      value: null,
+      ttlMs: null,
+      idempotentRetry: true,
+      other: null,
+    }, options);
   }
 
   async getText(key: string, options: CallOptions = {}): Promise<string | null> {
@@ -128,6 +185,7 @@ export class FelixCache implements CacheHandle {
       value: null,
       ttlMs: null,
       idempotentRetry: options.idempotentRetry ?? false,
+      other: null,
     }, options);
   }
 
@@ -142,6 +200,22 @@ export class FelixCache implements CacheHandle {
       if (value !== null) found.set(unique[index]!, value);
     }
     return found;
+  }
+
+  async watch(options: WatchOptions): Promise<CacheWatch> {
+    const passes = (item: FeedItem): item is WatchItem => item.type !== "snapshotEnd";
+    const purpose = { passes, resumeDeadlineMs: RESUME_DEADLINE_MS };
+    const resolved = resolveWatch(options);
+    return await this.#watches.open(this.#scope.route, resolved, purpose, options);
+  }
+
+  async mirror(options: { readonly prefix: string } & CallOptions): Promise<CacheMirror> {
+    const passes = (item: FeedItem): item is FeedItem => item !== null;
+    // A mirror that is behind for a while is of more use than none.
+    const purpose = { passes, resumeDeadlineMs: Infinity };
+    const resolved = resolveWatch({ prefix: options.prefix, retained: true });
+    const watch = await this.#watches.open(this.#scope.route, resolved, purpose, options);
+    return new LiveMirror(watch, this.#clock);
   }
 
   async shards(options: CallOptions = {}): Promise<number> {
@@ -160,12 +234,14 @@ export class FelixCache implements CacheHandle {
   }
 
   #ask(request: CacheRequest, options: CallOptions): Promise<Uint8Array | null> {
+    const operation = operationOf(request.kind);
     try {
-      requireName(request.key, "key", `cache.${request.kind}`);
-      checkTimeout(options.timeoutMs, `cache.${request.kind}`);
+      requireName(request.key, "key", operation);
+      checkTimeout(options.timeoutMs, operation);
     } catch (error) {
       return Promise.reject(error);
     }
-    return this.#engine.request(this.#scope, request, options);
+    // The stream lets no other answer than a `cache_value` or `cache_ok` through to these.
+    return this.#engine.request(this.#scope, request, options) as Promise<Uint8Array | null>;
   }
 }

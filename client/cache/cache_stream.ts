@@ -3,16 +3,27 @@
 
 import { Deque } from "../deque.ts";
 import { ValueSlab } from "./value_slab.ts";
-import { decodeMessage } from "@felix/wire";
+import { decodeMessage, encodeMessage } from "@felix/wire";
+import type { Message } from "@felix/wire";
 import { errorFromRefusal } from "../failure/broker_failure.ts";
 import { ConnectionError, ProtocolError, UnsupportedError } from "../failure/classes.ts";
 import type { FelixError } from "../failure/felix_error.ts";
+import { serves } from "../features.ts";
 import type { Channel, ChannelUser } from "../link/channel.ts";
 import type { Link } from "../link/link.ts";
 import { refusalOf } from "../link/refusal.ts";
-import type { CacheCall } from "./cache_call.ts";
+import type { CacheAnswer, CacheCall, CacheKind } from "./cache_call.ts";
 import { appendKeyRequest, appendPut, glance, quickValue } from "./cache_frames.ts";
 import type { QuickAnswer } from "./cache_frames.ts";
+
+/** What each kind is answered with. */
+const ANSWERS: Readonly<Record<CacheKind, Message["type"]>> = {
+  get: "cache_value",
+  put: "cache_ok",
+  delete: "cache_value",
+  counterAdd: "counter_value",
+  counterGet: "counter_value",
+};
 
 /** What a stream reports. */
 export interface CacheStreamHost {
@@ -60,21 +71,14 @@ export class CacheStream implements ChannelUser {
 
   /** Sends a request. */
   send(call: CacheCall, requestId: number, nowMs: number): void {
-    const { request, scope } = call;
-    const { out } = this.channel;
-    const { pieces } = scope;
+    const feature = call.request.other?.feature;
     call.attempts++;
+    if (feature !== undefined && !serves(this.channel.negotiated!, feature)) {
+      return call.fail(this.#unsupported(call, feature));
+    }
     call.state = "sent";
     call.sentMs = nowMs;
-    const keyBytes = request.kind === "put"
-      ? appendPut(out, pieces.put, {
-        key: request.key,
-        value: request.value!,
-        ttlMs: request.ttlMs,
-        requestId,
-      })
-      : appendKeyRequest(out, pieces[request.kind], request.key, requestId);
-    call.keyEnd = pieces.valuePrefixBytes + keyBytes;
+    this.#append(call, requestId);
     call.requestId = requestId;
     this.#pending.push(call);
     this.channel.flushSoon();
@@ -104,11 +108,9 @@ export class CacheStream implements ChannelUser {
     if (flags !== 0 || answer.kind === "other") return this.#readOther(flags, payload);
     const call = this.#take(answer.id);
     if (call.state === "done") return;
-    if (answer.kind === "ok") {
-      if (call.request.kind !== "put") throw this.#unexpected("cache_ok", call);
-      return call.succeed(null);
-    }
-    if (call.request.kind === "put") throw this.#unexpected("cache_value", call);
+    const type = answer.kind === "ok" ? "cache_ok" : "cache_value";
+    if (ANSWERS[call.request.kind] !== type) throw this.#unexpected(type, call);
+    if (answer.kind === "ok") return call.succeed(null);
     const value = quickValue(payload, call.keyEnd, answer.position, this.#slab);
     if (value !== undefined) return call.succeed(value);
     const message = decodeMessage(payload);
@@ -125,6 +127,17 @@ export class CacheStream implements ChannelUser {
       if (call.state !== "sent") continue;
       this.#host.failed(call, this.#lost(call, cause, untouched));
     }
+  }
+
+  #append(call: CacheCall, requestId: number): void {
+    const { kind, key, value, ttlMs, other } = call.request;
+    const { out } = this.channel;
+    const { pieces } = call.scope;
+    if (other !== null) return encodeMessage(other.message(BigInt(requestId)), out);
+    const keyBytes = kind === "put"
+      ? appendPut(out, pieces.put, { key, value: value!, ttlMs, requestId })
+      : appendKeyRequest(out, kind === "get" ? pieces.get : pieces.delete, key, requestId);
+    call.keyEnd = pieces.valuePrefixBytes + keyBytes;
   }
 
   #take(id: number): CacheCall {
@@ -161,23 +174,39 @@ export class CacheStream implements ChannelUser {
       }
       case "unsupported": {
         const call = this.#take(Number(message.request_id ?? this.#pending.peek()?.requestId));
-        return call.fail(
-          new UnsupportedError({
-            message: `the broker does not know ${message.request_type}`,
-            operation: call.operation,
-            resource: call.resource,
-            broker: this.broker,
-            feature: message.request_type,
-          }),
-        );
+        return call.fail(this.#unsupported(call, message.request_type));
       }
       case "cache_value":
-        return this.#take(Number(message.request_id)).succeed(message.value);
+        return this.#settle(message, message.value);
       case "cache_ok":
-        return this.#take(Number(message.request_id)).succeed(null);
+        return this.#settle(message, null);
+      case "counter_value":
+        return this.#settle(message, message.value ?? null);
       default:
         throw this.#unexpected(message.type, undefined);
     }
+  }
+
+  #settle(
+    message: { readonly type: Message["type"]; readonly request_id?: bigint },
+    answer: CacheAnswer,
+  ): void {
+    const call = this.#take(Number(message.request_id));
+    if (call.state === "done") return;
+    const { kind } = call.request;
+    if (ANSWERS[kind] !== message.type) throw this.#unexpected(message.type, call);
+    if (kind === "counterAdd" && answer === null) throw this.#unexpected("a sum of nothing", call);
+    call.succeed(answer);
+  }
+
+  #unsupported(call: CacheCall, feature: string): UnsupportedError {
+    return new UnsupportedError({
+      message: `the broker does not know ${feature}`,
+      operation: call.operation,
+      resource: call.resource,
+      broker: this.broker,
+      feature,
+    });
   }
 
   #lost(call: CacheCall, cause: unknown, untouched: boolean): FelixError {
@@ -185,7 +214,7 @@ export class CacheStream implements ChannelUser {
     if (!untouched && !call.idempotent) {
       return call.unknown(cause ?? undefined, this.broker, "the stream ended before the answer");
     }
-    if (cause instanceof ProtocolError && call.request.kind === "get") return cause;
+    if (cause instanceof ProtocolError && call.reads) return cause;
     return new ConnectionError("request", {
       message: "the stream ended before the answer",
       operation,

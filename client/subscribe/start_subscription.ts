@@ -8,8 +8,9 @@ import type { ResolvedPolicy } from "../retry_policy.ts";
 import type { Route } from "../routing/route.ts";
 import type { StartPosition } from "../types.ts";
 import type { EventOrigin } from "./event.ts";
+import type { SubscribeContext } from "./open_event_stream.ts";
 import { openSubscription } from "./open_subscription.ts";
-import type { OpenSubscription, SubscribeContext } from "./open_subscription.ts";
+import type { OpenSubscription } from "./open_subscription.ts";
 import { subscribeMessage } from "./subscribe_message.ts";
 import type { ResolvedSubscribe } from "./subscribe_options.ts";
 

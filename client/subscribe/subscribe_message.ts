@@ -5,7 +5,7 @@ import type { SubscribeMessage } from "@felix/wire";
 import { serves } from "../features.ts";
 import type { StartPosition } from "../types.ts";
 import type { EventOrigin } from "./event.ts";
-import type { SubscribeContext } from "./open_subscription.ts";
+import type { SubscribeContext } from "./open_event_stream.ts";
 
 /** The request for one shard from `start` on. */
 export function subscribeMessage(

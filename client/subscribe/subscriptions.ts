@@ -5,7 +5,7 @@ import { ClosedError } from "../failure/classes.ts";
 import type { Route } from "../routing/route.ts";
 import { EventFeed } from "./event_feed.ts";
 import type { MoveListener } from "./event_feed.ts";
-import type { SubscribeContext } from "./open_subscription.ts";
+import type { SubscribeContext } from "./open_event_stream.ts";
 import { resolveSubscribe } from "./subscribe_options.ts";
 import type { SubscribeOptions } from "./subscribe_options.ts";
 import { ShardSubscription } from "./subscription.ts";

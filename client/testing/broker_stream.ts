@@ -34,6 +34,21 @@ export class FrameSender {
   }
 }
 
+function cacheEvent(
+  key: string,
+  value: string | null,
+  offset: number,
+  expiresMs: number,
+): Message {
+  return {
+    type: "cache_event",
+    key,
+    ...(value === null ? {} : { value: new TextEncoder().encode(value) }),
+    offset: BigInt(offset),
+    expires_at_millis: BigInt(expiresMs),
+  };
+}
+
 /** An event stream towards the client. */
 export class EventSender {
   readonly #sender: FrameSender;
@@ -57,6 +72,18 @@ export class EventSender {
     const encoder = new TextEncoder();
     const payloads = texts.map((text) => encoder.encode(text));
     this.batch({ payloads, ...(base === undefined ? {} : { baseOffset: BigInt(base) }) });
+  }
+
+  /** Sends a change of a cache; `null` = removed. */
+  change(key: string, value: string | null, offset: number, expiresMs = 0): void {
+    this.#sender.send(cacheEvent(key, value, offset, expiresMs));
+  }
+
+  /** Sends a change of a cache and waits until the transport took it. */
+  async changed(key: string, value: string | null, offset: number): Promise<void> {
+    const out = new ByteWriter();
+    encodeMessage(cacheEvent(key, value, offset, 0), out);
+    await this.#stream.write(out.take());
   }
 
   /** Sends a batch and waits until the transport took it. */

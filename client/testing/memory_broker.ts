@@ -19,6 +19,10 @@ export class MemoryBroker {
   readonly streams: Map<string, MemoryShard[]> = new Map();
   /** Values by cache and key. */
   readonly caches: Map<string, Map<string, Uint8Array>> = new Map();
+  /** Shards that each cache says it has. */
+  cacheWidth = 1;
+  /** Sums by cache and key. */
+  readonly counters: Map<string, bigint> = new Map();
   /** Whether streams have offsets. */
   durable = true;
   /** How keys map to shards. */
@@ -91,7 +95,7 @@ export class MemoryBroker {
         });
       }
       case "cache_shards": {
-        const shards = this.caches.has(message.cache) ? 1 : 0;
+        const shards = this.caches.has(message.cache) ? this.cacheWidth : 0;
         return stream.send({
           type: "cache_shards_view",
           shards,
@@ -102,6 +106,9 @@ export class MemoryBroker {
       case "cache_put":
       case "cache_delete":
         return this.#cache(stream, message);
+      case "counter_add":
+      case "counter_get":
+        return this.#counter(stream, message);
       case "publish_width":
         return;
       default:
@@ -137,6 +144,26 @@ export class MemoryBroker {
       key,
       value,
       request_id: request_id!,
+    });
+  }
+
+  #counter(
+    stream: BrokerStream,
+    message: Extract<Message, { type: "counter_add" | "counter_get" }>,
+  ): void {
+    const { cache, key, request_id } = message;
+    if (!this.caches.has(cache)) {
+      return stream.refuse("not_found", "retry_after", "cache scope not found");
+    }
+    const name = JSON.stringify([cache, key]);
+    if (message.type === "counter_add") {
+      this.counters.set(name, (this.counters.get(name) ?? 0n) + message.delta);
+    }
+    const value = this.counters.get(name);
+    stream.send({
+      type: "counter_value",
+      ...(value === undefined ? {} : { value }),
+      request_id,
     });
   }
 
