@@ -2,20 +2,9 @@
 // that was killed and started again, and publishes that are sent at least once across a restart.
 
 import { assert, assertEquals, assertRejects } from "@std/assert";
-import { createSocket } from "node:dgram";
+import { freeUdpPort } from "../support/servers.ts";
 import { base64, textOf } from "./python_driver.ts";
 import { CACHE, type Step, STREAM, testInWorld, type World } from "./world.ts";
-
-/** A port that nobody listens on now: the broker is to come back where it was. */
-function freeUdpPort(): Promise<number> {
-  const socket = createSocket("udp4");
-  return new Promise((resolve) => {
-    socket.bind(0, "127.0.0.1", () => {
-      const { port } = socket.address();
-      socket.close(() => resolve(port));
-    });
-  });
-}
 
 interface Change {
   readonly key: string;

@@ -1,6 +1,7 @@
 // Development brokers for tests that cross rooms: a real process on free ports, with certificates,
 // keys and state in a folder of its own. Use it with `await using`; a failing test leaves nothing.
 
+import { createSocket } from "node:dgram";
 import { poll } from "./poll.ts";
 import { ServerFailed, ServerProcess } from "./server_process.ts";
 import { type TemporaryFolder, temporaryFolder } from "./temporary_folder.ts";
@@ -238,6 +239,17 @@ export class DevBroker implements AsyncDisposable {
     await this.kill();
     await this.#folder[Symbol.asyncDispose]();
   }
+}
+
+/** A UDP port that nobody listens on now, for a broker that is to come back where it was. */
+export function freeUdpPort(): Promise<number> {
+  const socket = createSocket("udp4");
+  return new Promise((resolve) => {
+    socket.bind(0, "127.0.0.1", () => {
+      const { port } = socket.address();
+      socket.close(() => resolve(port));
+    });
+  });
 }
 
 function killProcess(pid: number): void {

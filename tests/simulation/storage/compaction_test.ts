@@ -1,7 +1,7 @@
 // The power goes after every single operation while a cache and its counters are written and
 // compacted, in every shape of what may be left. What was acknowledged is there with its version,
 // nothing is invented, and what was deleted or has expired does not come back (storage/README.md
-// S14, spec/storage.md §14 and §20 I17, I18).
+// S15, spec/storage.md §14 and §20 I17, I18).
 
 import { assert, assertEquals } from "@std/assert";
 import {
